@@ -4,14 +4,14 @@
 //! package; it decodes H.264 by FFmpeg everywhere else. Chromium plays HLS natively, but only a playlist of three segments or
 //! more.
 
-use testkit::{Server, wait_until};
+use testkit::Server;
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
 use crate::support::pages::{choose, plays_by};
 use crate::support::player_page::{COUNT_SESSIONS, Played, offered, plays_on, published};
 use crate::support::session::{Driven, publish_camera};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{wait_for_stream, wait_until};
 
 /// A stream, and the protocols by which a browser must play it.
 struct Row {
@@ -95,7 +95,7 @@ fn chromium_plays_every_stream_in_every_way() {
 
 /// Waits until a playlist lists as many segments as Chromium needs; a player's request has started the playlist.
 fn wait_for_segments(server: &Server, stream: &str) {
-    wait_until("segments in the playlist", DEADLINE, || {
+    wait_until("segments in the playlist", || {
         let playlist = server.get(&format!("/{stream}/hls/live.m3u8")).text();
         playlist.matches("#EXTINF").count() >= NATIVE_SEGMENTS
     });

@@ -1,11 +1,11 @@
 //! Chromium watches over WebRTC by bare WHEP, and our page says why it cannot.
 
-use testkit::{Clip, PUBLISH_KEY, Server, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server};
 
 use crate::support::browser::Browser;
 use crate::support::pages::plays_by;
 use crate::support::session::{assert_watched, figures, watch};
-use crate::support::{DEADLINE, gstreamer_whip, publish_rtmp, wait_for_stream};
+use crate::support::{gstreamer_whip, publish_rtmp, wait_for_stream, wait_until};
 
 /// Number of packets to watch; often more than remain before the sequence numbers of a track with a random start wrap.
 const FRAMES: u64 = 320;
@@ -18,7 +18,6 @@ fn chromium_watches_the_demo_and_a_stream_over_rtmp_with_audio() {
     let server = Server::builder().arg("--demo").start();
     let clip = Clip::Flv.seconds(90);
     let _publisher = publish_rtmp(&server, &clip, "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     for stream in ["/demo", "/live/show"] {
         watch(&browser, &server, stream);
@@ -32,7 +31,7 @@ fn chromium_watches_the_demo_and_a_stream_over_rtmp_with_audio() {
              return null;",
         );
         assert!(ended.is_null());
-        wait_until("the session to end", DEADLINE, || {
+        wait_until("the session to end", || {
             browser.run("return window.ended;") == 200
                 && server.api("listeners")["listeners"] == serde_json::json!([])
                 && browser.run(TRANSPORT) == "closed"
@@ -54,18 +53,14 @@ fn assert_is_at_rate(browser: &Browser) {
         Some((received, at as u32))
     };
     let mut before = None;
-    wait_until(
-        "25 pictures a second, for five seconds or more",
-        DEADLINE,
-        || {
-            let Some((received, at)) = now() else {
-                return false;
-            };
-            let (first, begin) = *before.get_or_insert((received, at));
-            let seconds = f64::from(at.wrapping_sub(begin)) / 90_000.0;
-            seconds >= 5.0 && (23.0..27.0).contains(&((received - first) as f64 / seconds))
-        },
-    );
+    wait_until("25 pictures a second, for five seconds or more", || {
+        let Some((received, at)) = now() else {
+            return false;
+        };
+        let (first, begin) = *before.get_or_insert((received, at));
+        let seconds = f64::from(at.wrapping_sub(begin)) / 90_000.0;
+        seconds >= 5.0 && (23.0..27.0).contains(&((received - first) as f64 / seconds))
+    });
 }
 
 #[test]

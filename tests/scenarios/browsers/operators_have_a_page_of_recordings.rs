@@ -1,12 +1,12 @@
 //! Operators find, play, pin and delete recordings on a page of the admin port, and choose there what is recorded.
 
 use serde_json::json;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::browsers::pages_are_accessible::{MODES, judged};
 use crate::support::browser::Browser;
 use crate::support::recorded::{recording_into, recordings, wait_for_seconds};
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{publish_rtmp, wait_until};
 
 const STREAM: &str = "live/show";
 
@@ -23,7 +23,7 @@ fn open(server: &Server, browser: &Browser) {
 
 /// Waits until a script returns true.
 fn until(browser: &Browser, what: &str, script: &str) {
-    wait_until(what, DEADLINE, || browser.run(script) == true);
+    wait_until(what, || browser.run(script) == true);
 }
 
 /// Reads the text of the table's cells, row by row, without the buttons.
@@ -64,24 +64,24 @@ fn an_operator_manages_recordings_with_the_keyboard() {
     wait_for_seconds(&server, 4.0);
     let browser = Browser::open();
     open(&server, &browser);
-    wait_until("the recording", DEADLINE, || {
+    wait_until("the recording", || {
         rows(&browser)
             .first()
             .is_some_and(|row| row[0] == STREAM && row[4] == "being recorded")
     });
     press(&browser, "#on-air", "Split");
-    wait_until("a second recording, above the first", DEADLINE, || {
+    wait_until("a second recording, above the first", || {
         let all = rows(&browser);
         all.len() == 2 && all[0][4] == "being recorded" && all[1][4] == "complete"
     });
     press(&browser, "#on-air", "Stop recording");
-    wait_until("nothing to be recorded", DEADLINE, || {
+    wait_until("nothing to be recorded", || {
         rows(&browser).iter().all(|row| row[4] == "complete")
     });
     press(&browser, "#on-air", "Record");
-    wait_until("a third recording", DEADLINE, || rows(&browser).len() == 3);
+    wait_until("a third recording", || rows(&browser).len() == 3);
     publisher.kill();
-    wait_until("all to be complete", DEADLINE, || {
+    wait_until("all to be complete", || {
         rows(&browser).iter().all(|row| row[4] == "complete")
     });
     until(
@@ -98,7 +98,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
             "const field = document.getElementById('{field}'); field.value = '{value}'; \
              field.dispatchEvent(new Event('change')); return null;"
         ));
-        wait_until(&format!("{count} by {field}"), DEADLINE, || {
+        wait_until(&format!("{count} by {field}"), || {
             rows(&browser).len() == count
         });
     };
@@ -122,7 +122,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
     );
     // The recording is pinned; the focus stays on the button that was pressed.
     press(&browser, "#rows", "Pin");
-    wait_until("a pin", DEADLINE, || {
+    wait_until("a pin", || {
         rows(&browser)[0][4] == "complete, pinned" && recordings(&server)[2]["pinned"] == true
     });
     until(
@@ -131,7 +131,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
         "return document.activeElement.textContent === 'Unpin';",
     );
     press(&browser, "#rows", "Unpin");
-    wait_until("no pin", DEADLINE, || rows(&browser)[0][4] == "complete");
+    wait_until("no pin", || rows(&browser)[0][4] == "complete");
     // Nothing is deleted before the operator confirms it.
     let is_asked = "const dialog = document.getElementById('confirm'); \
                     return dialog.open && document.activeElement.id === 'keep';";
@@ -157,7 +157,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
     press(&browser, "#rows", "Delete");
     until(&browser, "the question", is_asked);
     press(&browser, "#confirm", "Delete");
-    wait_until("two recordings", DEADLINE, || {
+    wait_until("two recordings", || {
         rows(&browser).len() == 2 && recordings(&server).len() == 2
     });
     for ((width, height), colours) in MODES {

@@ -1,11 +1,11 @@
 //! axe-core reports no violation on any page, in light and in dark, on a desktop and on a phone.
 
 use serde_json::{Value, json};
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::pages::says;
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{publish_icecast, wait_until};
 
 /// Each page, and the words that show that it is ready.
 const PAGES: [(&str, Option<&str>); 9] = [
@@ -36,11 +36,8 @@ fn axe_finds_nothing_to_complain_of() {
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 240, "radio.mp3");
     let mut away = publish_icecast(&server, Clip::Mp3, 240, "away.mp3");
-    for stream in ["radio.mp3", "away.mp3"] {
-        wait_for_stream(&server, stream);
-    }
     away.kill();
-    wait_until("the publisher to be away", DEADLINE, || {
+    wait_until("the publisher to be away", || {
         server.api("streams").to_string().contains("\"lingering\"")
     });
     let browser = Browser::open();
@@ -71,7 +68,7 @@ pub(crate) fn judged(browser: &Browser) -> Value {
          axe.run().then(all => { window.judged = all.violations; }); return null;",
     );
     let mut judged = Value::Null;
-    wait_until("axe", DEADLINE, || {
+    wait_until("axe", || {
         judged = browser.run(
             "return window.judged?.map(one => [one.id, one.nodes.map(node => node.html)]) ?? null;",
         );

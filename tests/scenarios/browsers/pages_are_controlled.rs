@@ -1,13 +1,13 @@
 //! The player page's own controls, operated by buttons and keys, and by a page that embeds it.
 
 use serde_json::json;
-use testkit::{Server, wait_until};
+use testkit::Server;
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::pages::{
     command, embed, plays_by, says, shows_pictures, tells, text, wait_for,
 };
+use crate::support::wait_until;
 
 /// Script that leaves requests for WebRTC sessions without a reply, as a proxy that swallows them does.
 const SWALLOW_WHEP: &str = "const real = window.fetch; \
@@ -40,14 +40,12 @@ fn a_video_that_may_not_be_heard_unasked_plays_muted() {
     browser.go(&server.http_url("/demo/"));
     shows_pictures(&browser);
     wait_for(&browser, "silence", "document.querySelector('video').muted");
-    wait_until("the way out of it", DEADLINE, || {
+    wait_until("the way out of it", || {
         text(&browser, "#sound") == "Sound on"
     });
     browser.click("#sound");
     wait_for(&browser, "sound", "!document.querySelector('video').muted");
-    wait_until("the button to go", DEADLINE, || {
-        text(&browser, "#sound") == ""
-    });
+    wait_until("the button to go", || text(&browser, "#sound") == "");
     says(&browser, "Playing");
 }
 

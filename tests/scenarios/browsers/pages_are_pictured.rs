@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures};
 use crate::support::titles::set_title;
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{publish_icecast, publish_rtmp, wait_until};
 
 /// Environment variable that makes the test write the screenshots.
 const WRITE: &str = "CARILLON_PICTURES";
@@ -40,9 +40,6 @@ fn for_the_documentation() {
     let server = Server::builder().arg("--demo").start();
     let _radio = publish_icecast(&server, Clip::Mp3, 240, "radio.mp3");
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show");
-    for stream in ["radio.mp3", "live/show"] {
-        wait_for_stream(&server, stream);
-    }
     assert_eq!(set_title(&server, "song=Carillon+-+First+bells"), 200);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
     // Addresses are the same in every run: the server has a name, shown without its port.
@@ -62,7 +59,7 @@ fn for_the_documentation() {
                 // Controls fade when nothing moves, unless one of them has the focus.
                 const SHOWN: &str = "document.getElementById('play').focus({focusVisible: false}); \
                     return getComputedStyle(document.getElementById('controls')).opacity === '1';";
-                wait_until("the controls", DEADLINE, || browser.run(SHOWN) == true);
+                wait_until("the controls", || browser.run(SHOWN) == true);
             }
             "/radio.mp3/" => says(&browser, "Playing"),
             _ => {}

@@ -1,11 +1,11 @@
 //! The pages work below a path prefix of a proxy, whether or not the proxy announces the prefix.
 
 use serde_json::Value;
-use testkit::{Clip, PUBLISH_KEY, Proxy, Server, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Proxy, Server};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{choose, plays_by, shows_pictures};
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, wait_until};
 
 #[test]
 fn a_proxy_that_says_nothing_may_put_all_pages_below_a_prefix() {
@@ -29,10 +29,10 @@ fn a_proxy_that_says_nothing_may_put_all_pages_below_a_prefix() {
     assert!(shown.contains(&proxy.url("/demo.flv")), "{shown}");
 
     let sessions = || server.api("listeners").to_string().contains("webrtc");
-    wait_until("a session", DEADLINE, sessions);
+    wait_until("a session", sessions);
     choose(&browser, "flv");
     plays_by(&browser, "flv");
-    wait_until("its end", DEADLINE, || !sessions());
+    wait_until("its end", || !sessions());
 
     browser.go(&proxy.url("/live/cam/publish"));
     let key = format!("document.getElementById('key').value = '{PUBLISH_KEY}'; return null;");
@@ -62,7 +62,6 @@ fn addresses_are_those_of_the_outside_world() {
     ] {
         let server = Server::builder().set("http", key, value).start();
         let _radio = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
-        wait_for_stream(&server, "radio.mp3");
         let proxy = Proxy::start(server.addr("http"), "/tv", reported);
         let get = |path: &str| {
             let path = format!("/tv{path}");
@@ -72,7 +71,7 @@ fn addresses_are_those_of_the_outside_world() {
             serde_json::from_slice(&get("/status-json.xsl").body).expect("valid JSON")
         };
         // A source is listed from its first frame on.
-        wait_until("the mount in the list", DEADLINE, || {
+        wait_until("the mount in the list", || {
             status()["icestats"]["source"].is_object()
         });
         let unnamed = format!("http://{}/radio.mp3", proxy.addr());
@@ -90,7 +89,6 @@ fn a_proxy_may_keep_its_connections() {
         .set("http", "trusted_proxies", "[\"127.0.0.0/8\"]")
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let forwarded = "proxy_set_header X-Forwarded-For $remote_addr;";
     let proxy = Proxy::keeping(server.addr("http"), "/tv", forwarded);
     let accepted = || {

@@ -1,11 +1,11 @@
 //! The player page shows its whole video in any window, and returns to the live edge.
 
 use serde_json::Value;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures, text};
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{publish_icecast, wait_until};
 
 /// Sizes of a desktop, a phone upright and on its side, and a frame in another page.
 const WINDOWS: [(u32, u32); 5] = [(1280, 800), (900, 700), (390, 844), (844, 390), (640, 360)];
@@ -49,14 +49,12 @@ fn a_picture_that_was_paused_continues_live() {
     let ahead = || browser.run(AHEAD).as_f64().unwrap();
     browser.go(&server.http_url("/demo/?way=flv"));
     plays_by(&browser, "flv");
-    wait_until("the player to catch up", DEADLINE, || ahead() < 4.0);
+    wait_until("the player to catch up", || ahead() < 4.0);
     for way_back in ["button", "player"] {
         browser.run("document.querySelector('video').pause(); return null;");
         says(&browser, "Paused.");
-        wait_until("the stream to go on", DEADLINE, || ahead() > 8.0);
-        wait_until("the button", DEADLINE, || {
-            text(&browser, "#go-live") == "Go live"
-        });
+        wait_until("the stream to go on", || ahead() > 8.0);
+        wait_until("the button", || text(&browser, "#go-live") == "Go live");
         match way_back {
             "button" => browser.click("#go-live"),
             _ => {
@@ -67,9 +65,7 @@ fn a_picture_that_was_paused_continues_live() {
         let now = ahead();
         assert!(now < 4.0, "by the {way_back}: {now} s behind");
         says(&browser, "Playing");
-        wait_until("the button to go", DEADLINE, || {
-            text(&browser, "#go-live") == ""
-        });
+        wait_until("the button to go", || text(&browser, "#go-live") == "");
     }
 }
 
@@ -77,7 +73,6 @@ fn a_picture_that_was_paused_continues_live() {
 fn a_radio_that_may_not_play_unasked_begins_when_it_is_asked() {
     let server = Server::start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open_with(&["--autoplay-policy=document-user-activation-required"]);
     browser.go(&server.http_url("/radio.mp3/"));
     says(&browser, "Ready. Press Play.");
@@ -85,7 +80,7 @@ fn a_radio_that_may_not_play_unasked_begins_when_it_is_asked() {
     assert_eq!(server.api("listeners")["listeners"], serde_json::json!([]));
     browser.click("#play");
     says(&browser, "Playing");
-    wait_until("one listener", DEADLINE, || {
+    wait_until("one listener", || {
         let listeners = server.api("listeners");
         listeners["listeners"].as_array().map(Vec::len) == Some(1)
     });
@@ -95,10 +90,9 @@ fn a_radio_that_may_not_play_unasked_begins_when_it_is_asked() {
 fn a_page_waits_in_silence_for_a_publisher_that_is_away() {
     let server = Server::builder().set("ingest", "linger", "\"60s\"").start();
     let mut radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open();
     radio.kill();
-    wait_until("the publisher to be away", DEADLINE, || {
+    wait_until("the publisher to be away", || {
         server.api("streams")["streams"][0]["state"] == "lingering"
     });
     browser.go(&server.http_url("/radio.mp3/"));

@@ -1,11 +1,13 @@
 //! The player page picks the protocol by which a browser can play most of a stream, and says so when there is none.
 
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures, text};
 use crate::support::titles::set_title;
-use crate::support::{DEADLINE, publish_by, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, publish_by, publish_icecast, publish_rtmp, wait_for_stream, wait_until,
+};
 
 /// Publishes a clip with codecs that Debian's ffmpeg cannot put into FLV.
 fn publish_new(server: &Server, clip: Clip, stream: &str, options: &[&str]) -> Process {
@@ -72,7 +74,6 @@ fn a_page_says_what_its_browser_cannot_play() {
 fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     for (address, is_wish) in [("/live/show/", false), ("/live/show/#live", true)] {
         browser.go("about:blank");
@@ -118,7 +119,7 @@ fn a_page_follows_publishers_with_other_tracks() {
             browser.run(NOTE_WORDS);
         }
         let what = format!("publisher {turn} with pictures and sound {expected:?}");
-        wait_until(&what, DEADLINE, || {
+        wait_until(&what, || {
             browser.run(DECODED) == serde_json::json!(expected)
         });
         says(&browser, "Playing");
@@ -132,7 +133,6 @@ fn a_page_follows_publishers_with_other_tracks() {
 fn without_media_source_extensions_pictures_come_by_webrtc() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     browser.before_each_page("delete window.MediaSource; delete window.ManagedMediaSource;");
     browser.go(&server.http_url("/live/show/"));
@@ -144,13 +144,12 @@ fn without_media_source_extensions_pictures_come_by_webrtc() {
 fn a_radio_page_shows_each_title_and_loads_nothing_for_pictures() {
     let server = Server::start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open();
     browser.go(&server.http_url("/radio.mp3/"));
     plays_by(&browser, "http");
     for title in ["First", "Second"] {
         assert_eq!(set_title(&server, &format!("song={title}")), 200);
-        wait_until(title, DEADLINE, || text(&browser, "#title") == title);
+        wait_until(title, || text(&browser, "#title") == title);
     }
     let loaded = "return performance.getEntriesByType('resource').map(one => one.name).join();";
     let scripts = browser.run(loaded);

@@ -8,8 +8,8 @@ use crate::support::page_server::PageServer;
 use crate::support::pages::{
     REPORTED_ONLY, command, embed, plays_by, says, shows_pictures, tells, wait_for,
 };
+use crate::support::publish_icecast;
 use crate::support::titles::set_title;
-use crate::support::{publish_icecast, wait_for_stream};
 
 /// Waits until the video of an element has more than one colour.
 fn is_painted(browser: &Browser, selector: &str) {
@@ -45,7 +45,6 @@ fn lists(browser: &Browser, names: &[&str]) {
 fn the_list_has_a_picture_of_each_stream_and_follows_what_happens() {
     let server = Server::builder().arg("--demo").start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open();
     browser.go(&server.http_url("/"));
     lists(&browser, &["demo", "radio.mp3"]);
@@ -190,7 +189,6 @@ fn the_element_plays_on_a_page_of_another_origin() {
 fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture() {
     let server = Server::start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let cover = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40'>\
         <rect width='40' height='40' fill='teal'/></svg>";
     let files = PageServer::start(vec![("cover.png", "image/svg+xml", cover.into())]);
@@ -231,7 +229,6 @@ fn titles_come_to_the_page_as_they_change_and_otherwise_with_the_rest() {
     let certificate = Certificate::make();
     let server = certificate.serve_at(&["http"], Server::builder()).start();
     let _radio = publish_icecast(&server, Clip::Mp3, 300, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let secure = format!("https://{}/radio.mp3/", server.addr("https"));
     let plain = server.http_url("/radio.mp3/");
     for (address, script, events) in [

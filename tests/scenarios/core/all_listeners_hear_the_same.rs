@@ -3,7 +3,7 @@
 use testkit::http::Listener;
 use testkit::{Clip, Server, Tool, framemd5};
 
-use crate::support::{DEADLINE, file, find, repeat_icecast, round, rounds, wait_for_stream};
+use crate::support::{DEADLINE, file, find, repeat_icecast, round, rounds};
 
 const LISTENERS: usize = 200;
 
@@ -14,7 +14,6 @@ const DECODED: usize = 10;
 fn two_hundred_listeners_of_one_mount() {
     let server = Server::start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut first = server.listen("/radio.mp3");
     let mut others: Vec<Listener> = Vec::new();
     for index in 0..LISTENERS - 1 {

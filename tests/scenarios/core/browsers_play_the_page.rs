@@ -1,13 +1,13 @@
 //! The player page plays in a real browser: Chromium, driven by its WebDriver.
 
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
-use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream};
+use crate::support::{repeat_icecast, repeat_rtmp, wait_until};
 
 /// Waits until the page's player has played for `seconds` without an error.
 fn plays(browser: &Browser, seconds: f64) {
-    wait_until("the player to play", DEADLINE, || {
+    wait_until("the player to play", || {
         let state = browser.run(
             "const m = [...document.querySelectorAll('video, audio')].find(m => !m.hidden); \
              return m ? [m.currentTime, m.paused, m.error ? m.error.message : null] : null;",
@@ -26,7 +26,6 @@ fn plays(browser: &Browser, seconds: f64) {
 fn chromium_plays_the_demo_and_a_radio_and_lists_them() {
     let server = Server::builder().arg("--demo").start();
     let _radio = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open();
 
     browser.go(&server.http_url("/demo/"));
@@ -69,12 +68,11 @@ fn chromium_plays_the_demo_and_a_radio_and_lists_them() {
 fn a_page_recovers_when_the_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"1s\"").start();
     let mut first = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     browser.go(&server.http_url("/live/show/"));
     plays(&browser, 1.0);
     first.kill();
-    wait_until("the stream to end", DEADLINE, || {
+    wait_until("the stream to end", || {
         server.get("/live/show.flv").status == 404
     });
     let says_playing = || {
@@ -82,9 +80,9 @@ fn a_page_recovers_when_the_publisher_comes_back() {
         text.as_str()
             .is_some_and(|text| text.to_lowercase().contains("playing"))
     };
-    wait_until("the page to notice", DEADLINE, || !says_playing());
+    wait_until("the page to notice", || !says_playing());
     let _second = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_until("the page to play again", DEADLINE, says_playing);
+    wait_until("the page to play again", says_playing);
 }
 
 #[test]
@@ -98,11 +96,10 @@ fn a_page_plays_with_the_key_of_its_address_and_asks_for_one() {
         .toml(&key)
         .start();
     let _show = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
 
     browser.go(&server.http_url("/live/show/"));
-    wait_until("the page to ask for a key", DEADLINE, || {
+    wait_until("the page to ask for a key", || {
         let notes = browser.run("return document.getElementById('notes').innerText;");
         notes.to_string().contains("needs a key")
     });

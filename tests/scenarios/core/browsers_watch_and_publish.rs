@@ -1,16 +1,16 @@
 //! A stream that Chromium publishes over WebRTC, by our page, plays with video and audio over every protocol.
 
 use serde_json::Value;
-use testkit::{PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Server, Tool};
 
 use crate::support::browser::{Browser, CAMERA};
 use crate::support::session::{assert_watched, watch};
-use crate::support::{DEADLINE, play_url, wait_for_stream};
+use crate::support::{DEADLINE, play_url, wait_for_stream, wait_until};
 
 /// Waits until the page shows the text.
 fn says(browser: &Browser, words: &str) {
     let mut last = Value::Null;
-    wait_until(words, DEADLINE, || {
+    wait_until(words, || {
         last = browser.run("return document.querySelector('[role=status]').textContent;");
         last.as_str().is_some_and(|text| text.contains(words))
     });
@@ -34,7 +34,7 @@ fn a_camera_in_chromium_is_seen_and_heard_everywhere() {
     ));
     says(&camera, "On air.");
     wait_for_stream(&server, "live/cam");
-    wait_until("figures", DEADLINE, || {
+    wait_until("figures", || {
         let text = camera.run("return document.getElementById('figures').innerText;");
         text.as_str().is_some_and(|text| text.contains("b/s sent"))
     });
@@ -79,7 +79,7 @@ fn a_camera_in_chromium_is_seen_and_heard_everywhere() {
 
     camera.run("document.getElementById('stop').click(); return null;");
     says(&camera, "Stopped.");
-    wait_until("the publisher to be gone", DEADLINE, || {
+    wait_until("the publisher to be gone", || {
         server
             .metrics()
             .get("carillon_publishers{protocol=\"whip\"}")

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::http::Response;
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::{
-    DEADLINE, codecs, file, find, order_as, publish_rtmp, server_with_short_linger, wait_for_stream,
+    DEADLINE, codecs, file, find, order_as, publish_rtmp, server_with_short_linger, wait_until,
 };
 
 const STREAM: &str = "live/show";
@@ -38,8 +38,7 @@ fn announce(server: &Server, event: &Value) -> Value {
 fn published() -> (Server, Process) {
     let server = server_with_short_linger();
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(BODY_SECONDS), STREAM);
-    wait_for_stream(&server, STREAM);
-    wait_until("media", DEADLINE, || {
+    wait_until("media", || {
         server.get(PLAYLIST).text().contains("#EXT-X-PART:")
     });
     (server, publisher)
@@ -101,7 +100,7 @@ fn viewers_over_hls_get_event_messages_and_date_ranges() {
     let (server, _publisher) = published();
     announce_all(&server);
     let mut text = String::new();
-    wait_until("the ranges at their segment", DEADLINE, || {
+    wait_until("the ranges at their segment", || {
         text = server.get(PLAYLIST).text();
         let range = text.find("SCTE35-IN=");
         range.is_some_and(|at| text[at..].contains("#EXTINF"))

@@ -4,12 +4,12 @@
 
 use std::io::{ErrorKind, Read};
 
+use testkit::Signal;
 use testkit::hls::resolve;
 use testkit::http::Response;
-use testkit::{Signal, wait_until};
 
-use crate::support::DEADLINE;
 use crate::support::reloads::{A_WHILE, Show};
+use crate::support::{DEADLINE, wait_until};
 
 #[test]
 fn what_is_still_to_come_is_waited_for() {
@@ -27,7 +27,7 @@ fn what_is_still_to_come_is_waited_for() {
     assert!(next > (number + 1, 0), "{next:?} after {number}");
     // A part beyond the last one of its segment, which has seven, is the first of the next.
     let mut next = (0, 0);
-    wait_until("a segment that has begun", DEADLINE, || {
+    wait_until("a segment that has begun", || {
         next = show.playlist("").next_part();
         next.1 >= 2
     });

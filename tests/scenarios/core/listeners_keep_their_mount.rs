@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use testkit::{Server, Tool, wait_until};
+use testkit::Server;
 
 use crate::support::mount::{AUDIO, Mount, assert_decodes, is_of, mp3, rules, whole_units};
-use crate::support::{DEADLINE, ROUND_SECONDS, metric, wait_for_stream};
+use crate::support::{DEADLINE, ROUND_SECONDS, metric, wait_for_stream, wait_until};
 
 #[test]
 fn audio_continues_over_both_switches() {
@@ -57,19 +57,7 @@ fn audio_continues_over_both_switches() {
 #[test]
 fn a_full_mount_sends_listeners_on_and_has_an_intro_and_other_names() {
     let folder = tempfile::tempdir().unwrap();
-    let intro = folder.path().join("intro.mp3");
-    Tool::ffmpeg()
-        .args([
-            "-f",
-            "lavfi",
-            "-i",
-            "anoisesrc=seed=9:duration=2:r=44100",
-            "-ac",
-            "2",
-        ])
-        .args(mp3().codec)
-        .arg(&intro)
-        .run(DEADLINE);
+    let intro = mp3().encode(&folder, "intro", "anoisesrc=seed=9:duration=2:r=44100");
     let rules = format!(
         "[[stream]]\nmatch = \"radio.mp3\"\nfallback = \"backup.mp3\"\nlisteners_max = 1\n\
          fallback_when_full = true\nintro = \"{}\"\n\
@@ -108,9 +96,7 @@ fn a_full_mount_sends_listeners_on_and_has_an_intro_and_other_names() {
     assert_eq!(third.status, 503, "that one is full, too: {}", third.text());
     assert!(third.header("retry-after").is_some());
     drop(first);
-    wait_until("a place", DEADLINE, || {
-        server.listen("/old").status() == 200
-    });
+    wait_until("a place", || server.listen("/old").status() == 200);
 
     let mut bounded = server.listen("/short.mp3");
     assert_eq!(bounded.status(), 200);

@@ -2,9 +2,7 @@
 
 use testkit::{Certificate, Clip, Server, Tool, framemd5};
 
-use crate::support::{
-    DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
-};
+use crate::support::{DEADLINE, assert_joins, file, publish_icecast, publish_rtmp};
 
 #[test]
 fn curl_hears_a_mount_and_a_picture_stream() {
@@ -15,8 +13,6 @@ fn curl_hears_a_mount_and_a_picture_stream() {
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 10, "radio.mp3");
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(8), "live/show");
-    wait_for_stream(&server, "radio.mp3");
-    wait_for_stream(&server, "live/show");
     let fetch = |path: &str| {
         let url = format!("https://{}{path}", server.addr("https"));
         Tool::new("curl")

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testkit::{Clip, Server, Tool, wait_until};
+use testkit::{Clip, Server, Tool};
 
 use crate::support::golden::{assert_kept, is_kept};
-use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream, wait_until};
 
 /// Reads the rows of a document's tables: the text of each cell.
 fn rows(document: &str) -> impl Iterator<Item = Vec<&str>> {
@@ -187,14 +187,12 @@ fn fields_of_the_api() {
         .start();
     let _show = repeat_rtmp(&server, Clip::Flv, "live/show");
     let _radio = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    for stream in ["live/show", "radio.mp3", "songs.mp3"] {
-        wait_for_stream(&server, stream);
-    }
+    wait_for_stream(&server, "songs.mp3");
     let _listeners = ["/live/show.flv", "/radio.mp3"].map(|path| {
         let curl = Tool::new("curl").args(["-s", "-o", "/dev/null"]);
         curl.arg(server.http_url(path)).start()
     });
-    wait_until("all of it to be there", DEADLINE, || {
+    wait_until("all of it to be there", || {
         server.api("listeners")["listeners"]
             .as_array()
             .unwrap()
@@ -217,29 +215,16 @@ fn fields_of_the_api() {
 /// Collects the fields of all documents.
 fn all_fields(server: &Server) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for list in [
-        "streams",
-        "listeners",
-        "recordings",
-        "push",
-        "pull",
-        "fallbacks",
-        "stations",
-        "public/streams",
-    ] {
-        let answer = match list.strip_prefix("public/") {
-            Some(_) => {
-                serde_json::from_slice(&server.get(&format!("/api/v1/{list}")).body).unwrap()
-            }
-            None => server.api(list),
-        };
-        fields(list, &answer, &mut found);
+    for list in "streams listeners recordings push pull fallbacks stations".split(' ') {
+        fields(list, &server.api(list), &mut found);
     }
-    let info = server.get("/live/show/info.json");
-    let info = serde_json::from_slice(&info.body).unwrap();
-    fields("info.json", &info, &mut found);
-    let status = server.get("/status-json.xsl");
-    let status = serde_json::from_slice(&status.body).unwrap();
-    fields("status-json.xsl", &status, &mut found);
+    for (what, path) in [
+        ("public/streams", "/api/v1/public/streams"),
+        ("info.json", "/live/show/info.json"),
+        ("status-json.xsl", "/status-json.xsl"),
+    ] {
+        let document = serde_json::from_slice(&server.get(path).body).unwrap();
+        fields(what, &document, &mut found);
+    }
     found
 }

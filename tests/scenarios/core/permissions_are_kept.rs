@@ -3,18 +3,17 @@
 
 use std::time::{Duration, SystemTime};
 
+use testkit::Clip;
 use testkit::http::Listener;
-use testkit::{Clip, wait_until};
 
 use crate::support::guarded::{Guarded, OF_FILE, PLAIN, assert_secret, write_keys};
-use crate::support::{DEADLINE, repeat_rtmp, repeat_to, take, wait_for_stream};
+use crate::support::{DEADLINE, repeat_rtmp, repeat_to, take, wait_until};
 
 #[test]
 fn permissions_end_with_their_links() {
     const LASTS: Duration = Duration::from_secs(8);
     let guarded = Guarded::start();
     let _show = repeat_rtmp(&guarded.server, Clip::Flv, "live/show");
-    wait_for_stream(&guarded.server, "live/show");
     let signed = SystemTime::now();
     let play = guarded.sign(&["play", "live/show", "--for", "8s"]);
     let publish = guarded.sign(&["publish", "live/new", "--for", "8s"]);
@@ -38,7 +37,7 @@ fn permissions_end_with_their_links() {
         lasted + Duration::from_secs(1) >= LASTS,
         "they ended after {lasted:?}"
     );
-    wait_until("HLS refuses as well", DEADLINE, || {
+    wait_until("HLS refuses as well", || {
         guarded.first_bytes(&path("/index.m3u8"), &[]) == 403
     });
     let again = Listener::get(guarded.server.addr("http"), &path(".flv"));
@@ -73,7 +72,7 @@ fn what_a_key_of_the_file_has_permitted_ends_when_it_is_removed() {
     let (mut removed, mut kept) = (listen(OF_FILE), listen(PLAIN));
     let mut player = take(&guarded.rtmp("live/other", &by(OF_FILE)), &[]);
     let listeners = || server.metrics().sum("carillon_listeners", &[]);
-    wait_until("three listeners", DEADLINE, || listeners() == 3.0);
+    wait_until("three listeners", || listeners() == 3.0);
 
     write_keys(
         &guarded.folder.path().join("keys.toml"),

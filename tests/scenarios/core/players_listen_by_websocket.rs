@@ -1,19 +1,18 @@
 //! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by `ws`
 //! and `wss`, with the same permissions, accounting and rules as listeners over HTTP.
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::websocket::{SHOW, listeners, plays_on, url, wait_for_listeners};
-use crate::support::{DEADLINE, metric, repeat_rtmp, wait_for_stream};
+use crate::support::{metric, repeat_rtmp, wait_for_stream, wait_until};
 
 /// mpegts.js as players use it: the address alone makes mpegts.js load by WebSocket.
 #[test]
 fn mpegts_js_plays_flv() {
     let server = Server::start();
     let _show = repeat_rtmp(&server, Clip::Flv, SHOW);
-    wait_for_stream(&server, SHOW);
     let library = server.get("/_/mpegts.js");
     assert_eq!(library.status, 200);
     let page = format!(
@@ -43,17 +42,9 @@ fn slow_clients_are_moved_forward_and_stalled_ones_dropped() {
         .set("fanout.video", "skip_after", "\"1s\"")
         .set("fanout.video", "drop_after", "\"4s\"")
         .start();
-    let media = [
-        "--video-rate",
-        "4M",
-        "--audio-rate",
-        "96k",
-        "--duration",
-        "5m",
-    ];
     let _publisher = Tool::carillon()
         .args(["load", "publish", &server.rtmp_url(SHOW, PUBLISH_KEY)])
-        .args(media)
+        .args("--video-rate 4M --audio-rate 96k --duration 5m".split(' '))
         .start();
     wait_for_stream(&server, SHOW);
     let _load = Tool::carillon()
@@ -62,10 +53,10 @@ fn slow_clients_are_moved_forward_and_stalled_ones_dropped() {
         .args(["--stalled", "25%", "--slow", "25%:3M", "--check", "4"])
         .start();
     wait_for_listeners(&server, 8);
-    wait_until("stalled clients to be dropped", DEADLINE, || {
+    wait_until("stalled clients to be dropped", || {
         metric(&server, "carillon_drops_total", "reason=lag") >= 2.0
     });
-    wait_until("slow clients to be moved forward", DEADLINE, || {
+    wait_until("slow clients to be moved forward", || {
         server.metrics().sum("carillon_skips_total", &[]) > 0.0
     });
     assert!(listeners(&server) >= 4.0, "those that read stay");

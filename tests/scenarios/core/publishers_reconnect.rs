@@ -1,10 +1,10 @@
 //! A publisher may vanish and come back, even while its old connection still hangs: no listener is disconnected, and time never
 //! steps back.
 
-use testkit::{Clip, Server, Signal, framemd5, wait_until};
+use testkit::{Clip, Server, Signal, framemd5};
 
 use crate::support::flv;
-use crate::support::{DEADLINE, file, repeat_icecast, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, file, repeat_icecast, repeat_rtmp, wait_until};
 
 fn assert_monotonic(body: &[u8]) {
     for kind in [8, 9] {
@@ -21,11 +21,10 @@ fn assert_monotonic(body: &[u8]) {
 fn killed_and_replaced_over_rtmp() {
     let server = Server::start();
     let mut first = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     listener.read_bytes(100_000, DEADLINE);
     first.kill();
-    wait_until("the publisher to be missed", DEADLINE, || {
+    wait_until("the publisher to be missed", || {
         server.metrics().sum("carillon_publishers", &[]) == 0.0
     });
     let before = listener.body().len();
@@ -41,7 +40,6 @@ fn killed_and_replaced_over_rtmp() {
 fn a_frozen_publisher_is_replaced_at_once() {
     let server = Server::start();
     let frozen = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     listener.read_bytes(50_000, DEADLINE);
     // The connection stays open and silent, as after a broken network.
@@ -62,7 +60,6 @@ fn a_frozen_publisher_is_replaced_at_once() {
 fn a_radio_source_is_replaced_while_its_connection_hangs() {
     let server = Server::start();
     let frozen = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(40_000, DEADLINE);
     frozen.signal(Signal::STOP);
@@ -81,13 +78,12 @@ fn a_radio_source_is_replaced_while_its_connection_hangs() {
 fn listeners_are_let_go_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(10_000, DEADLINE);
     publisher.kill();
     listener.read_to_end(DEADLINE);
     assert!(listener.ended());
-    wait_until("the stream to be gone", DEADLINE, || {
+    wait_until("the stream to be gone", || {
         server.get("/radio.mp3").status == 404
     });
 }

@@ -2,7 +2,7 @@
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
-use crate::support::{DEADLINE, post_offer, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, post_offer, repeat_rtmp};
 
 /// SDP offer of audio by a browser that never connects.
 const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
@@ -15,7 +15,6 @@ const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\
 fn a_whip_publisher_takes_over_with_its_media_and_not_with_its_offer() {
     let server = Server::start();
     let mut show = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     listener.read_bytes(100_000, DEADLINE);
     let key = format!("Authorization: Bearer {PUBLISH_KEY}\r\n");
@@ -48,7 +47,6 @@ fn a_whip_publisher_takes_over_with_its_media_and_not_with_its_offer() {
 fn two_encoders_with_one_key_do_not_take_turns() {
     let server = Server::start();
     let mut first = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut second = repeat_rtmp(&server, Clip::Flv, "live/show");
     server.wait_for_log("a publisher takes over", DEADLINE);
     first.wait(DEADLINE);

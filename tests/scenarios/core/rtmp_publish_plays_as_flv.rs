@@ -2,15 +2,12 @@
 
 use testkit::{Clip, Tool, framemd5};
 
-use crate::support::{
-    DEADLINE, assert_joins, file, publish_rtmp, server_with_short_linger, wait_for_stream,
-};
+use crate::support::{DEADLINE, assert_joins, file, publish_rtmp, server_with_short_linger};
 
 fn plays(clip: Clip) {
     let server = server_with_short_linger();
     let sent = clip.seconds(8);
     let _publisher = publish_rtmp(&server, &sent, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     assert_eq!(listener.status(), 200);
     assert_eq!(listener.header("content-type"), Some("video/x-flv"));
@@ -46,7 +43,6 @@ fn the_audio_alone_is_heard_as_aac() {
     let server = server_with_short_linger();
     let sent = Clip::Flv.seconds(8);
     let _publisher = publish_rtmp(&server, &sent, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.aac");
     assert_eq!(listener.status(), 200);
     assert_eq!(listener.header("content-type"), Some("audio/aac"));

@@ -1,10 +1,10 @@
 //! Each listener that has left is one line of the session log, with what it received, and so is each title; this also holds
 //! when the server was killed.
 
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::session_log::{lines, set_title, titles};
-use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, take, wait_for_stream};
+use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, take, wait_until};
 
 #[test]
 fn with_its_times_its_bytes_and_the_titles_that_it_heard() {
@@ -14,16 +14,15 @@ fn with_its_times_its_bytes_and_the_titles_that_it_heard() {
         .set("log", "sessions", &format!("{log:?}"))
         .start();
     let _radio = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     set_title(&server, "Before");
     set_title(&server, "First");
-    wait_until("the titles", DEADLINE, || lines(&log, "title").len() == 2);
+    wait_until("the titles", || lines(&log, "title").len() == 2);
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(20_000, DEADLINE);
     set_title(&server, "Second");
-    wait_until("the title", DEADLINE, || lines(&log, "title").len() == 3);
+    wait_until("the title", || lines(&log, "title").len() == 3);
     drop(listener);
-    wait_until("its line", DEADLINE, || lines(&log, "session").len() == 1);
+    wait_until("its line", || lines(&log, "session").len() == 1);
     set_title(&server, "After");
     let one = &lines(&log, "session")[0];
     assert_eq!(titles(one), ["First", "Second"]);
@@ -55,14 +54,13 @@ fn with_its_times_its_bytes_and_the_titles_that_it_heard() {
 
     // Listeners that are present when the server ends are logged too, whatever their protocol.
     let _show = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let urls = [
         server.http_url("/radio.mp3"),
         server.http_url("/live/show/index.m3u8"),
         format!("rtmp://{}/live/show", server.addr("rtmp")),
     ];
     let _players = urls.each_ref().map(|url| take(url, &[]));
-    wait_until("the listeners", DEADLINE, || {
+    wait_until("the listeners", || {
         server.metrics().sum("carillon_listeners", &[]) >= 3.0
     });
     server.terminate(DEADLINE);

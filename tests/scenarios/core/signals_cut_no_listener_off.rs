@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use testkit::{Certificate, Clip, Server, Signal, Tool, framemd5, wait_until};
+use testkit::{Certificate, Clip, Server, Signal, Tool, framemd5};
 
 use crate::support::{
-    DEADLINE, assert_joins, file, metric, repeat_icecast, round, rounds, wait_for_stream,
+    DEADLINE, assert_joins, file, metric, repeat_icecast, round, rounds, wait_until,
 };
 
 /// Number of signals sent during playback.
@@ -21,14 +21,13 @@ fn reloads(server: &Server) -> usize {
 fn hang_up(server: &mut Server) {
     let before = reloads(server);
     server.process().signal(Signal::HUP);
-    wait_until("SIGHUP to be heard", DEADLINE, || reloads(server) > before);
+    wait_until("SIGHUP to be heard", || reloads(server) > before);
 }
 
 #[test]
 fn listeners_miss_nothing() {
     let mut server = Server::start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut listener = server.listen("/radio.mp3");
     for _ in 0..SIGNALS {
         hang_up(&mut server);
@@ -57,18 +56,16 @@ fn a_moved_access_log_is_opened_anew() {
         .start();
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(server.get("/first").status, 404);
-    wait_until("the first line", DEADLINE, || {
-        read(&path).contains("/first")
-    });
+    wait_until("the first line", || read(&path).contains("/first"));
 
     std::fs::rename(&path, &moved).unwrap();
     assert_eq!(server.get("/second").status, 404);
-    wait_until("a line of the moved file", DEADLINE, || {
+    wait_until("a line of the moved file", || {
         read(&moved).contains("/second")
     });
     hang_up(&mut server);
     assert_eq!(server.get("/third").status, 404);
-    wait_until("the new file", DEADLINE, || read(&path).contains("/third"));
+    wait_until("the new file", || read(&path).contains("/third"));
     assert!(!read(&moved).contains("/third"));
     assert_eq!(read(&path).lines().count(), 1);
 
@@ -106,7 +103,6 @@ fn a_renewed_certificate_is_shown_to_new_connections() {
         .serve_at(&["http", "rtmp"], Server::builder())
         .start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let listener = Tool::new("curl")
         .args(["-sSN", "--cacert"])
         .arg(certificate.path())
@@ -114,7 +110,7 @@ fn a_renewed_certificate_is_shown_to_new_connections() {
         .start();
     let hears_more = || {
         let before = listener.stdout().len();
-        wait_until("more of the stream", DEADLINE, || {
+        wait_until("more of the stream", || {
             listener.stdout().len() > before + 20_000
         });
     };

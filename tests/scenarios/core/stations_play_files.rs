@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
+use testkit::Clip;
 use testkit::http::{Listener, deinterleave};
-use testkit::{Clip, wait_until};
 
 use crate::support::station::{SECOND_BYTES, plays, serve, song, station};
-use crate::support::{DEADLINE, decodes_quietly, file, repeat_icecast, round};
+use crate::support::{DEADLINE, decodes_quietly, file, repeat_icecast, round, wait_until};
 
 /// Number of frames of silence that may be left out after a song: 50 ms.
 const LEFT_OUT_MAX: usize = 2;
@@ -66,9 +66,7 @@ fn songs_are_one_stream_with_their_titles() {
         song(folder.path(), name, seconds, &[]);
     }
     let server = serve(&folder, "");
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
+    wait_until("the station", || station(&server)["state"] == "playing");
     let mut listener = Listener::get_icy(server.addr("http"), "/radio.mp3");
     assert_eq!(listener.status(), 200);
     let interval: usize = listener.header("icy-metaint").unwrap().parse().unwrap();
@@ -106,12 +104,12 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     }
     let began = Instant::now();
     let server = serve(&folder, "linger = \"1s\"\n");
-    wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
+    wait_until("the station", || plays(&server, "Band - Song a"));
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(2 * SECOND_BYTES, DEADLINE);
     let mut playing = station(&server);
     let mut live = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_until("the publisher", DEADLINE, || {
+    wait_until("the publisher", || {
         let now = station(&server);
         let is_away = now["state"] == "away";
         if !is_away {
@@ -137,9 +135,7 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     let heard = listener.body().len();
     listener.read_bytes(heard + SECOND_BYTES, DEADLINE);
     live.kill();
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
+    wait_until("the station", || station(&server)["state"] == "playing");
     let now = station(&server);
     assert_eq!(now["history"][0]["outcome"], "interrupted");
     assert_eq!(now["history"][0]["title"], *before);

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::recorded::{
     STREAM, finalised, probe, recording_into, recordings, server, wait_for_seconds,
 };
 use crate::support::{
     DEADLINE, assert_joins, delete, marks, order, publish_icecast, publish_rtmp, repeat_rtmp,
-    round, rounds, wait_for_stream,
+    round, rounds, wait_until,
 };
 
 #[test]
@@ -77,9 +77,7 @@ fn what_a_killed_server_has_recorded_plays_and_is_not_overwritten() {
     assert_eq!(join.at % 25, 0);
     // The publisher of the next run starts another recording.
     let _publisher = publish_rtmp(&server, &clip, STREAM);
-    wait_until("another recording", DEADLINE, || {
-        recordings(&server).len() == 2
-    });
+    wait_until("another recording", || recordings(&server).len() == 2);
     assert!(files[0].exists());
 }
 
@@ -141,7 +139,6 @@ fn the_operator_begins_splits_ends_and_removes() {
     let server = recording_into(root.path()).start();
     assert_eq!(command(&server, "start"), 404);
     let _publisher = repeat_rtmp(&server, Clip::Flv, STREAM);
-    wait_for_stream(&server, STREAM);
     assert_eq!(command(&server, "split"), 409);
     assert_eq!(command(&server, "sing"), 400);
     assert!(recordings(&server).is_empty(), "it was not asked for");
@@ -150,9 +147,9 @@ fn the_operator_begins_splits_ends_and_removes() {
         all.get(index).and_then(|one| one["seconds"].as_f64())
     };
     assert_eq!(command(&server, "start"), 204);
-    wait_until("a recording", DEADLINE, || seconds(0) >= Some(1.0));
+    wait_until("a recording", || seconds(0) >= Some(1.0));
     assert_eq!(command(&server, "split"), 204);
-    wait_until("a second one", DEADLINE, || seconds(1) >= Some(1.0));
+    wait_until("a second one", || seconds(1) >= Some(1.0));
     assert_eq!(command(&server, "stop"), 204);
     let files = finalised(&server, 2);
     let pictures = files
@@ -166,7 +163,7 @@ fn the_operator_begins_splits_ends_and_removes() {
     let id = recordings(&server)[0]["id"].as_str().unwrap().to_owned();
     delete(&server, &format!("recordings/{id}"));
     assert_eq!(order(&server, "GET", &format!("recordings/{id}"), ""), 404);
-    wait_until("the file to go", DEADLINE, || !files[0].exists());
+    wait_until("the file to go", || !files[0].exists());
     assert!(files[1].exists());
 }
 

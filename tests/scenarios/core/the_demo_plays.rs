@@ -1,9 +1,9 @@
 //! `serve --demo`: one command gives a new user something to watch.
 
-use testkit::{Server, framemd5, wait_until};
+use testkit::{Server, framemd5};
 
 use crate::support::flv;
-use crate::support::{DEADLINE, file};
+use crate::support::{file, wait_until};
 
 #[test]
 fn it_loops_for_ever_on_one_timeline() {
@@ -12,7 +12,7 @@ fn it_loops_for_ever_on_one_timeline() {
     assert_eq!(listener.status(), 200);
     // The clip is 10.24 s long: twelve seconds include its seam.
     let mut body = Vec::new();
-    wait_until("two turns of the clip", DEADLINE, || {
+    wait_until("two turns of the clip", || {
         listener.read_for(std::time::Duration::from_millis(500));
         body = flv::whole_tags(listener.body());
         let times = flv::times(&body, 9);

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use testkit::{Clip, PUBLISH_KEY, Server, ServerBuilder, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, ServerBuilder};
 
-use crate::support::{DEADLINE, connect, metric, publish_rtmp, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, connect, metric, repeat_icecast, repeat_to, wait_until};
 
 /// Largest number of sources with a wrong key: several times the lines that a pipe and the server's own queue hold.
 const REFUSALS_MAX: usize = 30_000;
@@ -109,7 +109,6 @@ fn when_standard_error_is_a_pipe_without_a_reader() {
     let pipe = Pipe::make();
     let mut server = talkative(&pipe).start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut present = server.listen("/radio.mp3");
     refuse_until_lines_are_lost(&server);
     assert_serves(&server, &mut present);
@@ -124,23 +123,22 @@ fn when_the_pipe_is_read_again_it_tells_what_is_missing() {
     refuse_until_lines_are_lost(&server);
     let text = pipe.read();
     let holds = |words: &str| String::from_utf8_lossy(&text.lock().unwrap()).contains(words);
-    wait_until("the log to tell of its loss", DEADLINE, || {
+    wait_until("the log to tell of its loss", || {
         holds("lines of a log are lost")
     });
     assert_eq!(server.terminate(DEADLINE).code(), Some(0));
-    wait_until("the last line", DEADLINE, || holds("ended"));
+    wait_until("the last line", || holds("ended"));
 }
 
 #[test]
 fn when_standard_error_is_a_full_disk() {
     let mut server = Server::builder().log_to("/dev/full".as_ref()).start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut present = server.listen("/radio.mp3");
     for _ in 0..20 {
         refused(&server);
     }
-    wait_until("lines to be lost", DEADLINE, || lost(&server) >= 20.0);
+    wait_until("lines to be lost", || lost(&server) >= 20.0);
     assert_serves(&server, &mut present);
     drop(present);
     assert_eq!(server.terminate(DEADLINE).code(), Some(0));
@@ -154,7 +152,7 @@ fn when_the_access_log_is_on_a_full_disk() {
     for _ in 0..50 {
         refused(&server);
     }
-    wait_until("lines to be lost", DEADLINE, || {
+    wait_until("lines to be lost", || {
         let lost = ["log=\"access\""];
         server.metrics().sum("carillon_log_lines_lost_total", &lost) >= 50.0
     });
@@ -192,6 +190,7 @@ fn a_flood_of_refusals_is_few_lines() {
 fn no_secret_would_be_overlooked() {
     let server = Server::start();
     let name = format!("live/{PUBLISH_KEY}");
-    let _show = publish_rtmp(&server, &Clip::Flv.seconds(8), &name);
+    let url = server.rtmp_url(&name, PUBLISH_KEY);
+    let _show = repeat_to(&url, Clip::Flv);
     server.wait_for_log("publishing begins", DEADLINE);
 }

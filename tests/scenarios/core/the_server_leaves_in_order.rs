@@ -3,9 +3,9 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use testkit::{Clip, Server, Signal, wait_until};
+use testkit::{Clip, Server, Signal};
 
-use crate::support::{DEADLINE, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, repeat_icecast, wait_until};
 
 #[test]
 fn at_once_without_listeners() {
@@ -23,15 +23,12 @@ fn listeners_get_the_drain_time() {
         .env("CARILLON__DRAIN_TIMEOUT", "3s")
         .start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(10_000, DEADLINE);
     let (http, admin) = (server.addr("http"), server.addr("admin"));
     server.process().signal(Signal::TERM);
     let begun = Instant::now();
-    wait_until("the door to close", DEADLINE, || {
-        TcpStream::connect(http).is_err()
-    });
+    wait_until("the door to close", || TcpStream::connect(http).is_err());
     assert_eq!(testkit::http::get(admin, "/readyz", DEADLINE).status, 503);
     let length = listener.body().len();
     listener.read_bytes(length + 10_000, DEADLINE);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use testkit::hls::{DateRange, Watch, violations};
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
 use crate::support::titles::update;
-use crate::support::{DEADLINE, media_playlist, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, repeat_icecast, wait_until};
 
 const STREAM: &str = "radio.mp3";
 const PLAYLIST: &str = "/radio.mp3/mp3/live.m3u8";
@@ -28,7 +28,6 @@ fn set_title(server: &Server, query: &str) {
 fn a_title_is_listed_for_as_long_as_it_lasts() {
     let server = Server::builder().set("hls", "segment", "\"1s\"").start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, STREAM);
-    wait_for_stream(&server, STREAM);
     // There is no viewer yet.
     set_title(&server, "song=Band%20-%20Before");
     let mut watch = Watch::start(server.addr("http"), "/radio.mp3/index.m3u8");
@@ -62,7 +61,7 @@ fn a_title_is_listed_for_as_long_as_it_lasts() {
         .finish(DEADLINE);
     assert_eq!(played.stderr, "", "ffmpeg plays");
     set_title(&server, "song=");
-    wait_until("the end of the title", DEADLINE, || {
+    wait_until("the end of the title", || {
         let playlist = media_playlist(&server, PLAYLIST);
         let newest = playlist.date_ranges.last().map(title);
         newest == Some(("", ""))

@@ -3,13 +3,12 @@
 use testkit::{Clip, Server};
 
 use crate::support::titles::{arrives_within_one_interval, assert_is_run, set_title};
-use crate::support::{repeat_icecast, round, rounds, wait_for_stream};
+use crate::support::{repeat_icecast, round, rounds};
 
 #[test]
 fn a_title_arrives_within_one_interval_and_the_audio_is_untouched() {
     let server = Server::start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let set = || set_title(&server, "song=It%27s%20%E2%99%AB%20now");
     let title = "It's \u{266b} now";
     let (audio, interval) = arrives_within_one_interval(&server, "/radio.mp3", title, set);

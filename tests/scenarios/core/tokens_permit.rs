@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::Clip;
 
 use crate::support::guarded::{Guarded, assert_secret};
+use crate::support::repeat_rtmp;
 use crate::support::token_issuer::{SECRET, hs256, later};
-use crate::support::{repeat_rtmp, wait_for_stream};
 
 /// Returns the claims of a token that expires this many seconds from now.
 fn claims(seconds: i64) -> Value {
@@ -17,7 +17,6 @@ fn claims(seconds: i64) -> Value {
 fn a_token_of_openssl_is_judged_by_its_signature_and_its_time() {
     let guarded = Guarded::start();
     let _show = repeat_rtmp(&guarded.server, Clip::Flv, "live/show");
-    wait_for_stream(&guarded.server, "live/show");
     let right = hs256(SECRET, &claims(600));
     let forged = hs256("another-secret-of-32-characters!", &claims(600));
     let over = hs256(SECRET, &claims(-60));

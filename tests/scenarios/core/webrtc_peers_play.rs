@@ -4,13 +4,12 @@ use serde_json::json;
 use testkit::{Clip, Server};
 
 use crate::support::aiortc::{FRAMES, Viewer};
-use crate::support::{repeat_rtmp, wait_for_stream};
+use crate::support::repeat_rtmp;
 
 #[test]
 fn aiortc_watches_a_stream_of_the_server() {
     let server = Server::start();
     let _publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let mut viewer = Viewer::start();
     let sdp = viewer.agree(&server, "/live/show/whep").text();
     assert!(

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use testkit::hls::{BlockedReloads, Watch, reload_at_rest};
-use testkit::{Clip, Server, Signal, need_descriptors, wait_until};
+use testkit::{Clip, Server, Signal, need_descriptors};
 
-use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
+use crate::support::{metric, publish_rtmp, wait_until};
 
 const RELOADS: usize = 1_000;
 /// Time for which the server must be quiet, before it gives up on the requests after 18 s.
@@ -26,7 +26,6 @@ fn waiting_costs_nothing_and_ends_with_the_part() {
         .set("ingest", "source_timeout", "\"120s\"")
         .start();
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
     let addr = server.addr("http");
     let playlist = Watch::start(addr, "/live/show/index.m3u8")
         .finish()
@@ -34,12 +33,12 @@ fn waiting_costs_nothing_and_ends_with_the_part() {
     publisher.signal(Signal::STOP);
     let path = reload_at_rest(addr, &playlist);
     let waiting = BlockedReloads::begin(addr, &path, RELOADS);
-    wait_until("all requests to be accepted", DEADLINE, || {
+    wait_until("all requests to be accepted", || {
         metric(&server, "carillon_connections", "door=http") >= RELOADS as f64
     });
     let resident = server.resident_bytes();
     // On a busy machine, accepting the connections may take a while longer.
-    wait_until("the server to be quiet", QUIET_DEADLINE, || {
+    testkit::wait_until("the server to be quiet", QUIET_DEADLINE, || {
         let (began, used) = (Instant::now(), server.cpu_time());
         assert!(!waiting.is_answered_within(QUIET), "nothing has come");
         let used = server.cpu_time().saturating_sub(used);

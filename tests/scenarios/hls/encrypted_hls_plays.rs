@@ -1,13 +1,13 @@
 //! Players play a stream that is encrypted over HLS, across changes of the key; the segments that they fetch are ciphertext.
 
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::encrypted::{STREAM, published};
 use crate::support::hls_page::ChromiumPlayer;
 use crate::support::shows::{
     AAC, H264, PLAYLIST, SECONDS, Show, check_vlc, played, start_gstreamer, start_vlc,
 };
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 const SHOW: Show = Show {
     stream: STREAM,
@@ -39,7 +39,7 @@ fn players_go_over_changes_of_the_key() {
     assert_eq!(ffmpeg.stderr(), "", "ffmpeg plays");
     check_vlc(vlc, &SHOW, PLAYLIST);
     for track in ["sound", "picture"] {
-        wait_until(&format!("{track} by GStreamer"), DEADLINE, || {
+        wait_until(&format!("{track} by GStreamer"), || {
             played(&gstreamer, track) > PLAYED
         });
     }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use Outcome::{Plays, Refuses};
 use serde_json::Value;
 use testkit::hls::Watch;
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::hls_page::{ChromiumPlayer, FRAMES};
 use crate::support::shows::{
@@ -17,7 +17,9 @@ use crate::support::shows::{
     start_gstreamer, start_vlc, wait_for_enough,
 };
 use crate::support::titles::update_mount;
-use crate::support::{DEADLINE, media_playlist, server_with_short_linger, wait_for_stream};
+use crate::support::{
+    DEADLINE, media_playlist, server_with_short_linger, wait_for_stream, wait_until,
+};
 
 /// Fewest seconds that a player has played of a stream that it is expected to play.
 const PLAYED: f64 = 3.0;
@@ -220,7 +222,7 @@ fn wait_for_whole_playlists(server: &Server) {
         Watch::start(server.addr("http"), &path).finish().playlist
     });
     for playlist in playlists.collect::<Vec<_>>() {
-        wait_until(&format!("a whole playlist at {playlist}"), DEADLINE, || {
+        wait_until(&format!("a whole playlist at {playlist}"), || {
             let playlist = media_playlist(server, &playlist);
             let control = playlist.control.as_ref();
             let hold_back = control.and_then(|control| control.hold_back);
@@ -245,7 +247,7 @@ fn gstreamer_plays() {
         for (track, is_there) in [("sound", true), ("picture", show.picture.is_some())] {
             let what = format!("{track} of {}", show.stream);
             if is_there {
-                wait_until(&what, DEADLINE, || played(&player, track) > PLAYED);
+                wait_until(&what, || played(&player, track) > PLAYED);
             } else {
                 assert_eq!(played(&player, track), 0.0, "{what}");
             }
@@ -272,7 +274,7 @@ fn plays_in_chromium(player: &'static str, script: &'static str, library: &str) 
             Refuses => {
                 let what = format!("{player} to refuse {stream}");
                 let mut seen = Value::Null;
-                wait_until(&what, DEADLINE, || {
+                wait_until(&what, || {
                     seen = chromium.look();
                     !seen["failure"].is_null()
                 });

@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant};
 
 use testkit::hls::{Watch, resolve};
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::reloads::Show;
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 /// Shortest time that a blocked request lasts: three target durations of six seconds, less the difference of clocks.
 const HELD_AT_LEAST: Duration = Duration::from_millis(17_900);
@@ -17,7 +17,7 @@ const HELD_AT_LEAST: Duration = Duration::from_millis(17_900);
 fn what_has_been_is_answered_at_once() {
     let show = Show::start();
     let first = show.playlist("").sequence;
-    wait_until("a segment to be removed", DEADLINE, || {
+    wait_until("a segment to be removed", || {
         show.playlist("").sequence > first
     });
     let now = show.pause();
@@ -52,18 +52,18 @@ fn clients_that_hang_up_leave_nothing_behind() {
     let (number, part) = show.pause().next_part();
     let hint = show.hint();
     let reload = format!("{}?_HLS_msn={number}&_HLS_part={part}", show.path);
-    wait_until("the earlier requests to be over", DEADLINE, || {
+    wait_until("the earlier requests to be over", || {
         show.connections() == 0.0
     });
     let waiting: Vec<_> = (0..CLIENTS)
         .map(|index| show.begin(if index % 2 == 0 { &reload } else { &hint }))
         .collect();
-    wait_until("all to be connected", DEADLINE, || {
+    wait_until("all to be connected", || {
         show.connections() == CLIENTS as f64
     });
     drop(waiting);
     // The server forgets each request before it has waited for three target durations.
-    wait_until("all to be forgotten", HELD_AT_LEAST, || {
+    testkit::wait_until("all to be forgotten", HELD_AT_LEAST, || {
         show.connections() == 0.0
     });
 }
@@ -77,7 +77,7 @@ fn what_does_not_come_is_answered_in_the_end() {
     // The bytes that the publisher had sent may still make a part.
     let mut began = Instant::now();
     let mut status = 200;
-    wait_until("an answer without a new part", 3 * DEADLINE, || {
+    testkit::wait_until("an answer without a new part", 3 * DEADLINE, || {
         began = Instant::now();
         let (number, part) = show.playlist("").next_part();
         status = show
@@ -90,7 +90,7 @@ fn what_does_not_come_is_answered_in_the_end() {
     let last = show.playlist("");
     let _second = publish_rtmp(&show.server, &Clip::Flv.seconds(60), "live/show");
     let mut now = last.clone();
-    wait_until("parts of the second publisher", DEADLINE, || {
+    wait_until("parts of the second publisher", || {
         now = show.playlist("");
         let is_new = |number| now.segment(number).is_some_and(|new| !new.parts.is_empty());
         is_new(last.next_part().0 + 1)
@@ -113,7 +113,6 @@ fn what_does_not_come_is_answered_in_the_end() {
 fn players_learn_of_the_end() {
     let server = Server::builder().set("ingest", "linger", "\"1s\"").start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(12), "live/show");
-    wait_for_stream(&server, "live/show");
     let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
     watch.follow(|_| false);
     assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());

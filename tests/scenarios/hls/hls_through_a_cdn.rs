@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use testkit::hls::Watch;
-use testkit::{Cache, Cached, Clip, Server, Tool, http, wait_until};
+use testkit::{Cache, Cached, Clip, Server, Tool, http};
 
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 const VIEWERS: f64 = 60.0;
 /// Largest share of the requests that may reach the server.
@@ -37,7 +37,6 @@ impl Show {
     fn start() -> Self {
         let server = Server::start();
         let publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-        wait_for_stream(&server, "live/show");
         // Segments begun before the first viewer came are not cached, and not played once two segments have followed.
         let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
         watch.follow(|history| history.segments_with_parts().len() >= 2);
@@ -130,7 +129,7 @@ fn codings_share_nothing_but_the_address() {
     );
     let mut requests = Vec::new();
     // The cache logs a request after its reply.
-    wait_until("all requests to be written down", DEADLINE, || {
+    wait_until("all requests to be written down", || {
         requests = show.cache.requests();
         requests.len() == ACCEPTED.len()
     });

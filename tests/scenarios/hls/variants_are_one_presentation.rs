@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::hls::{MediaPlaylist, MultivariantPlaylist};
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 const GROUP: &str =
     "[[variants]]\nname = \"live/show\"\nstreams = [\"low/show\", \"live/show_270\"]\n";
@@ -36,14 +36,12 @@ fn publish_both(server: &Server, small: &str, large: &str) -> [Process; 2] {
 }
 
 fn publish(server: &Server, clip: Clip, stream: &str) -> Process {
-    let publisher = publish_rtmp(server, &clip.seconds(SECONDS), stream);
-    wait_for_stream(server, stream);
-    publisher
+    publish_rtmp(server, &clip.seconds(SECONDS), stream)
 }
 
 /// Waits until a stream has sent media of this length.
 fn wait_for_media(server: &Server, stream: &str, length: Duration) {
-    wait_until(&format!("{length:?} of {stream}"), DEADLINE, || {
+    wait_until(&format!("{length:?} of {stream}"), || {
         let text = server
             .get(&format!("/{stream}/hls/live.m3u8?_parts"))
             .text();
@@ -59,7 +57,7 @@ fn multivariant(server: &Server, path: &str) -> MultivariantPlaylist {
 /// Returns the state of a page, once each quality has been measured.
 fn description(server: &Server, page: &str) -> Value {
     let mut document = Value::Null;
-    wait_until("measured qualities", DEADLINE, || {
+    wait_until("measured qualities", || {
         document = serde_json::from_str(&server.get(&format!("{page}info.json")).text()).unwrap();
         let qualities = document["qualities"].as_array();
         qualities.is_some_and(|all| all.len() == 2 && all.iter().all(|one| one["bitrate"].is_u64()))
@@ -145,7 +143,7 @@ fn choose_quality(browser: &Browser, name: &str) {
 
 /// Waits until video of this height is shown and the page says that the player is playing.
 fn shows_height(browser: &Browser, height: u32) {
-    wait_until(&format!("pictures of {height} lines"), DEADLINE, || {
+    wait_until(&format!("pictures of {height} lines"), || {
         let shown = browser.run("return document.querySelector('video').videoHeight;");
         shown == height
     });
@@ -155,7 +153,7 @@ fn shows_height(browser: &Browser, height: u32) {
 fn continues(browser: &Browser) {
     let time = "return document.querySelector('video').currentTime;";
     let from = browser.run(time).as_f64().unwrap();
-    wait_until("playback to go on", DEADLINE, || {
+    wait_until("playback to go on", || {
         browser.run(time).as_f64() > Some(from + 1.0)
     });
 }
@@ -173,7 +171,7 @@ fn the_viewer_chooses_whatever_the_way() {
     for way in ["hls", "flv", "webrtc"] {
         browser.go(&server.http_url(&format!("/live/show/?way={way}")));
         plays_by(&browser, way);
-        wait_until("the choice", DEADLINE, || {
+        wait_until("the choice", || {
             let count = browser.run("return document.getElementById('quality').options.length;");
             count == 3
         });
@@ -207,7 +205,7 @@ fn a_quality_that_ends_leaves_the_others() {
     choose_quality(&browser, "180p");
     shows_height(&browser, 180);
     small.kill();
-    wait_until("one quality", DEADLINE, || {
+    wait_until("one quality", || {
         multivariant(&server, "/live/show/index.m3u8")
             .variants
             .len()

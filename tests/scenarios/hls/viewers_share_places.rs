@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use testkit::http::Response;
 use testkit::{Clip, Server};
 
-use crate::support::{connect_from, metric, repeat_rtmp, wait_for_stream};
+use crate::support::{connect_from, metric, repeat_rtmp};
 
 const PLAYLIST: &str = "/live/show/hls/live.m3u8";
 const LISTENERS: &str = "200";
@@ -23,7 +23,6 @@ fn one_address_leaves_places_to_others() {
         .set("limits", "per_ip", &PER_IP.to_string())
         .start();
     let _publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let flood: Vec<_> = (0..CLAIMED)
         .map(|number| ask(&server, 2, &format!("{PLAYLIST}?x={number}"), ""))
         .collect();
@@ -39,7 +38,6 @@ fn all_viewers_behind_one_address_watch() {
         .set("http", "trusted_proxies", "[\"127.0.0.9\"]")
         .start();
     let _publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
     let behind_nat = "";
     let behind_proxy = "X-Forwarded-For: 192.0.2.1\r\n";
     for (host, said) in [(2, behind_nat), (9, behind_proxy)] {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, framemd5, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, framemd5};
 
 use crate::support::browser::Browser;
 use crate::support::shows::{
@@ -14,7 +14,7 @@ use crate::support::shows::{
 };
 use crate::support::{
     DEADLINE, assert_joins, gstreamer_whip, play_url, publish_rtmp, server_with_short_linger,
-    wait_for_stream,
+    wait_for_stream, wait_until,
 };
 
 #[test]
@@ -173,7 +173,7 @@ fn chromium_plays_mp4_by_media_source() {
              window.video?.buffered.length ? window.video.buffered.start(0) : null, \
              window.video?.videoWidth ?? 0];";
         let mut seen = Value::Null;
-        wait_until("three seconds to have been played", DEADLINE, || {
+        wait_until("three seconds to have been played", || {
             seen = browser.run(look);
             assert!(seen[0].is_null(), "{path}: {seen}");
             let start = seen[2].as_f64();

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use testkit::{Certificate, Clip, Process, Server, Tool, framemd5, tls_listener, vlc, wait_until};
+use testkit::{Certificate, Clip, Process, Server, Tool, framemd5, tls_listener, vlc};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
 use crate::support::session::Driven;
 use crate::support::{
-    DEADLINE, assert_joins, file, listening_seconds, publish_icecast, wait_for_stream,
+    DEADLINE, assert_joins, file, listening_seconds, publish_icecast, wait_until,
 };
 
 /// Seconds that Java may take to start.
@@ -83,7 +83,6 @@ fn programs_hear_a_mount_to_its_end() {
 
     let seconds = seconds() + LATE_SECONDS;
     let mut publisher = publish_icecast(&server, Clip::Mp3, seconds, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let curl = |options: &[&str]| {
         Tool::new("curl")
             .args(["-sS", "--http1.1", "--cacert", &authority])
@@ -159,7 +158,7 @@ fn programs_hear_a_mount_to_its_end() {
         ),
     ];
     let all = by_output.len() + by_file.len();
-    wait_until("all to listen", DEADLINE, || {
+    wait_until("all to listen", || {
         server.metrics().sum("carillon_listeners", &[]) == all as f64
     });
     let patience = DEADLINE + Duration::from_secs(seconds.into());
@@ -195,7 +194,6 @@ fn programs_hear_a_mount_to_its_end() {
 fn browsers_hear_a_mount() {
     let server = serve(&Certificate::make());
     let _publisher = publish_icecast(&server, Clip::Mp3, 2 * seconds() + 120, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let chromium = Browser::open_with(&["--ignore-certificate-errors"]);
     let firefox = Firefox::open();
     listen(&chromium, &server);
@@ -220,7 +218,7 @@ fn wait_until_heard(who: &str, browser: &impl Driven) {
     let patience = DEADLINE + Duration::from_secs_f64(2.0 * seconds);
     let state =
         || browser.run("return [heard.currentTime, heard.ended, heard.error?.message ?? ''];");
-    wait_until(who, patience, || {
+    testkit::wait_until(who, patience, || {
         let state = state();
         let error = state[2].as_str().unwrap();
         let is_well = error.is_empty() || error.contains("OnMediaSinkAudioError");
@@ -240,20 +238,14 @@ fn listeners_that_misbehave_are_let_go_and_the_others_hear_on() {
     let certificate = Certificate::make();
     let server = serve(&certificate);
     let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let listeners = || server.metrics().sum("carillon_listeners", &[]);
     let mut well_behaved = s_client(&server, &certificate, "-tls1_3");
-    wait_until("one to listen", DEADLINE, || listeners() == 1.0);
+    wait_until("one to listen", || listeners() == 1.0);
     // One listener requests another handshake, one leaves without closing TLS.
     let addr = server.addr("https");
     let mut renegotiating = Command::new("openssl")
-        .args([
-            "s_client",
-            "-brief",
-            "-tls1_2",
-            "-connect",
-            &addr.to_string(),
-        ])
+        .args(["s_client", "-brief", "-tls1_2", "-connect"])
+        .arg(addr.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -262,23 +254,23 @@ fn listeners_that_misbehave_are_let_go_and_the_others_hear_on() {
     let request = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
     let words = renegotiating.stdin.as_mut().unwrap();
     words.write_all(request).unwrap();
-    wait_until("a second", DEADLINE, || listeners() == 2.0);
+    wait_until("a second", || listeners() == 2.0);
     words.write_all(b"R\n").unwrap();
     words.flush().unwrap();
-    wait_until("it to be let go", DEADLINE, || listeners() == 1.0);
+    wait_until("it to be let go", || listeners() == 1.0);
     assert!(renegotiating.wait().unwrap().code().is_some());
 
     let mut leaving = Tool::new("curl")
         .args(["-sS", "--http1.1", "-k", "-o", "/dev/null"])
         .arg(format!("https://{addr}/radio.mp3"))
         .start();
-    wait_until("a third", DEADLINE, || listeners() == 2.0);
+    wait_until("a third", || listeners() == 2.0);
     leaving.kill();
-    wait_until("it to be gone", DEADLINE, || listeners() == 1.0);
+    wait_until("it to be gone", || listeners() == 1.0);
 
     // The first listener has received the stream all the while.
     let before = well_behaved.stdout().len();
-    wait_until("more of it", DEADLINE, || {
+    wait_until("more of it", || {
         well_behaved.stdout().len() > before + 10_000
     });
     well_behaved.kill();

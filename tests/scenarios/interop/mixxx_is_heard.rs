@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool};
 
-use crate::support::DEADLINE;
 use crate::support::desktop::{Display, Jack};
 use crate::support::encoders::{decode, mount};
+use crate::support::{DEADLINE, wait_until};
 
 /// Longest time that a key that Mixxx has taken may be without effect. Pressing the same key again undoes it.
 const EFFECT: Duration = Duration::from_secs(20);
@@ -87,7 +87,7 @@ impl Mixxx {
     }
 
     fn wait_for_window(&self, mixxx: &mut Process, title: &str) {
-        wait_until(&format!("the window {title}"), DEADLINE, || {
+        wait_until(&format!("the window {title}"), || {
             assert!(mixxx.is_running(), "Mixxx ended: {}", mixxx.stderr());
             self.xdotool(&["search", "--onlyvisible", "--name", title])
         });
@@ -110,7 +110,7 @@ impl Mixxx {
 
     /// Presses a key until it has an effect: Mixxx does not report when it starts to accept keys.
     fn press(&self, key: &str, has_effect: impl Fn() -> bool) {
-        wait_until(&format!("the effect of {key}"), 3 * DEADLINE, || {
+        testkit::wait_until(&format!("the effect of {key}"), 3 * DEADLINE, || {
             // The click is at a spot without controls: it gives the window the keyboard.
             self.xdotool(&["mousemove", "512", "600", "click", "1", "key", key]);
             let until = std::time::Instant::now() + EFFECT;

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use testkit::hls::MediaPlaylist;
-use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Tool, framemd5, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Tool, framemd5};
 
 use crate::support::flv::{self, Tag, media};
-use crate::support::{DEADLINE, file, script, server_with_short_linger, wait_for_stream};
+use crate::support::{
+    DEADLINE, file, script, server_with_short_linger, wait_for_stream, wait_until,
+};
 
 const STREAM: &str = "live/show";
 const SECONDS: u32 = 14;
@@ -60,7 +62,7 @@ fn publish(server: &Server, clip: &Path) -> Process {
 fn joined(server: &Server, playlist: &str) -> Vec<u8> {
     let folder = playlist.rsplit_once('/').expect("a folder").0;
     let mut segments = Vec::new();
-    wait_until(&format!("segments of {playlist}"), DEADLINE, || {
+    wait_until(&format!("segments of {playlist}"), || {
         let text = server.get(playlist).text();
         let playlist = MediaPlaylist::parse(&text).unwrap_or_default();
         let whole = playlist.segments.into_iter();

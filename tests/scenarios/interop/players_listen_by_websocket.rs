@@ -2,7 +2,7 @@
 //! and `wss`, with the same permissions, accounting and rules as listeners over HTTP.
 
 use serde_json::Value;
-use testkit::{Certificate, Clip, Process, Server, Tool, framemd5, wait_until};
+use testkit::{Certificate, Clip, Process, Server, Tool, framemd5};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
@@ -10,7 +10,7 @@ use crate::support::page_server::PageServer;
 use crate::support::session::Driven;
 use crate::support::websocket::{NODE_CLIENT, SHOW, plays_on, url, wait_for_listeners};
 use crate::support::{
-    DEADLINE, assert_joins, curl_status, delete, file, metric, publish_rtmp, wait_for_stream,
+    DEADLINE, assert_joins, curl_status, delete, file, metric, publish_rtmp, wait_until,
 };
 
 /// Key that opens the stream to listeners, where they need one.
@@ -43,7 +43,6 @@ fn programs_save_what_was_published() {
         .set("ingest", "linger", "\"1s\"")
         .start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(SECONDS), SHOW);
-    wait_for_stream(&server, SHOW);
     let secure = format!("wss://localhost:{}/{SHOW}", server.addr("https").port());
     let authority = certificate.path();
     let mut clients = [
@@ -93,7 +92,6 @@ fn programs_save_what_was_published() {
 fn pages_append_mp4_to_their_buffers() {
     let server = Server::start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(120), SHOW);
-    wait_for_stream(&server, SHOW);
     let page = format!(
         "<!doctype html><video muted autoplay></video><script>
             const video = document.querySelector('video'), source = new MediaSource(), waiting = [];
@@ -146,7 +144,6 @@ fn who_may_not_listen_is_refused_before_the_upgrade() {
         ))
         .start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(60), SHOW);
-    wait_for_stream(&server, SHOW);
     let keyed = |extension: &str, key: &str| format!("/{SHOW}{extension}?key={key}");
     let right = keyed(".flv", KEY);
     let current = "Sec-WebSocket-Version: 13";
@@ -174,7 +171,7 @@ fn who_may_not_listen_is_refused_before_the_upgrade() {
     let end = closed(&mut refused);
     assert_eq!(end["failed"], true, "{end}");
     let mut granted = node(&format!("{}?key={KEY}", url(&server, ".flv")), "");
-    wait_until("a message", DEADLINE, || !granted.stdout().is_empty());
+    wait_until("a message", || !granted.stdout().is_empty());
     granted.kill();
 }
 
@@ -184,7 +181,6 @@ fn clients_are_reported_why_their_stream_ends() {
         .env("CARILLON__DRAIN_TIMEOUT", "1s")
         .start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(120), SHOW);
-    wait_for_stream(&server, SHOW);
     let [mut removed, mut stays] =
         [".flv", ".mp4"].map(|extension| node(&url(&server, extension), ""));
     wait_for_listeners(&server, 2);

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Server, Signal, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Server, Signal, Tool};
 
 use crate::support::wire::Wire;
 use crate::support::{
     DEADLINE, assert_joins, play_url, publish_rtmp, server_with_short_linger, wait_for_stream,
+    wait_until,
 };
 use crate::support::{flv, metric};
 
@@ -45,12 +46,11 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
     let server = Server::start();
     let clip = Clip::Flv.seconds(60);
     let frozen = publish_rtmp(&server, &clip, "live/show");
-    wait_for_stream(&server, "live/show");
     let url = play_url(&server, "live/show");
     let mut players = [Player::Ffmpeg, Player::Rtmpdump].map(|player| player.start(&url));
     let more = |players: &[testkit::Playing], bytes: u64, deadline| {
         let before: Vec<u64> = players.iter().map(testkit::Playing::written).collect();
-        wait_until("more for every player", deadline, || {
+        testkit::wait_until("more for every player", deadline, || {
             let mut pairs = players.iter().zip(&before);
             pairs.all(|(player, before)| player.written() > before + bytes)
         });
@@ -91,7 +91,7 @@ fn early_players_get_the_first_frame() {
     let server = server_with_short_linger();
     let url = play_url(&server, "live/show");
     let mut players = [Player::Ffmpeg, Player::Rtmpdump].map(|player| player.start(&url));
-    wait_until("both to wait", DEADLINE, || {
+    wait_until("both to wait", || {
         metric(&server, "carillon_connections", "door=rtmp") == 2.0
     });
     let clip = Clip::Flv.seconds(8);
@@ -126,14 +126,13 @@ fn a_player_that_waits_in_vain_is_reported() {
 fn players_end_by_themselves_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(30), "live/show");
-    wait_for_stream(&server, "live/show");
     let url = play_url(&server, "live/show");
     let mut players = [Player::Ffmpeg, Player::Rtmpdump].map(|player| player.start(&url));
     let mut wire = Wire::connect(server.addr("rtmp"), &[]);
     wire.play("show");
     wire.hear("NetStream.Play.Start", DEADLINE);
     for playing in &players {
-        wait_until("media", DEADLINE, || playing.written() > 50_000);
+        wait_until("media", || playing.written() > 50_000);
     }
     publisher.kill();
     let begun = Instant::now();
@@ -151,7 +150,6 @@ fn codecs_change_in_mid_stream() {
     let server = server_with_short_linger();
     let (small, large) = (Clip::Flv.seconds(30), Clip::FlvLarger.seconds(4));
     let _first = publish_rtmp(&server, &small, "live/show");
-    wait_for_stream(&server, "live/show");
     let url = play_url(&server, "live/show");
     let mut dump = Player::Rtmpdump.start(&url);
     // Each frame keeps its own size.
@@ -161,7 +159,7 @@ fn codecs_change_in_mid_stream() {
         .args(whole_size)
         .args(["-f", "framemd5", "-"])
         .start();
-    wait_until("two seconds for both", DEADLINE, || {
+    wait_until("two seconds for both", || {
         dump.written() > 120_000 && decoding.stdout().len() > 4_000
     });
     // It takes over, so that nobody lingers for as long as an encoder takes to begin.

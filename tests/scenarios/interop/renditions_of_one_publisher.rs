@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use testkit::http::Listener;
-use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Signal, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Signal, Tool};
 
 use crate::support::flv;
-use crate::support::{DEADLINE, file, play_url, wait_for_stream};
+use crate::support::{DEADLINE, file, play_url, wait_for_stream, wait_until};
 
 /// Names of the streams, with their codecs and frame sizes.
 const STREAMS: [(&str, &str, &str); 3] = [
@@ -109,7 +109,7 @@ fn each_size_plays_and_continues_when_the_publisher_comes_back() {
     let before = listeners.each_ref().map(last_picture);
 
     first.kill();
-    wait_until("the publisher to be missed", DEADLINE, || {
+    wait_until("the publisher to be missed", || {
         server.metrics().sum("carillon_publishers", &[]) == 0.0
     });
     let mut second = publish(&server);

@@ -1,9 +1,9 @@
 //! RTMP within TLS, and every place where real clients put a key.
 
-use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Server, Tool};
 
 use crate::support::rtmp_credentials::{key_is_found, played_behind_tls, published};
-use crate::support::{DEADLINE, listening_seconds};
+use crate::support::{DEADLINE, listening_seconds, wait_until};
 
 #[test]
 fn published_and_played_behind_tls() {
@@ -24,7 +24,7 @@ fn user_and_password_by_challenge() {
     for publisher in [Publisher::Ffmpeg, Publisher::CurrentFfmpeg] {
         let said = published(&server, || publisher.start(&clip, &url(PUBLISH_KEY)));
         assert_eq!(said, Ok(()), "{publisher:?}");
-        wait_until("it to be gone", DEADLINE, || {
+        wait_until("it to be gone", || {
             !server.api("streams").to_string().contains("live/show")
         });
         let said = published(&server, || {

@@ -1,11 +1,11 @@
 //! Sources by libshout connect to the port of plain HTTP and continue within TLS (RFC 2817), where the server has a
 //! certificate: a tap on the wire sees the probe, the handshake and nothing else in clear.
 
-use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Wiretap, framemd5, wait_until};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Wiretap, framemd5};
 
 use crate::interop::icecast_sources_are_heard_unchanged::{Ezstream, is_heard};
-use crate::support::DEADLINE;
 use crate::support::titles::base64;
+use crate::support::{DEADLINE, wait_until};
 
 /// The longest record of TLS 1.3 (RFC 8446 §5.2).
 const RECORD_BYTES_MAX: usize = (1 << 14) + 256;
@@ -49,7 +49,7 @@ fn ezstream_continues_within_tls(tls: &str) {
     is_heard(&server, "ez.mp3", &framemd5::packets(&clip), 100_000);
 
     // The title also comes over a connection of its own within TLS.
-    wait_until("the sound to be overheard", DEADLINE, || {
+    wait_until("the sound to be overheard", || {
         let all = tap.overheard();
         all.iter().any(|one| one.client.len() > 100_000)
     });

@@ -7,11 +7,11 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address};
 
 use crate::support::desktop::{Display, Jack};
 use crate::support::encoders::{Mpd, TONE_HZ, decode, mount, tone_is_heard};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 /// Title of the song that the encoders are given.
 const TITLE: &str = "Band - Song";
@@ -23,7 +23,7 @@ fn is_titled(server: &Server, stream: &str) -> bool {
 }
 
 fn wait_for_title(server: &Server, stream: &str) {
-    wait_until(&format!("the title of {stream}"), DEADLINE, || {
+    wait_until(&format!("the title of {stream}"), || {
         is_titled(server, stream)
     });
 }
@@ -156,7 +156,7 @@ impl Butt {
     }
 
     fn connect(&mut self) {
-        wait_until("butt to be in control", DEADLINE, || {
+        wait_until("butt to be in control", || {
             assert!(self.process.is_running(), "butt ended");
             self.ask(&["-S"]).contains("connected: 0")
         });
@@ -203,13 +203,8 @@ fn shout2send(server: &Server, stream: &str, encoder: &[&str]) -> Process {
     Tool::new("gst-launch-1.0")
         .args(["-q", "audiotestsrc", "is-live=true"])
         .arg(format!("freq={TONE_HZ}"))
-        .args([
-            "!",
-            "audioconvert",
-            "!",
-            "audio/x-raw,rate=44100,channels=2",
-            "!",
-        ])
+        .args(["!", "audioconvert", "!"])
+        .args(["audio/x-raw,rate=44100,channels=2", "!"])
         .args(["taginject", "tags=artist=Band,title=Song", "!"])
         .args(encoder)
         .args(["!", "shout2send", "streamname=Gst", "genre=Tones"])
@@ -274,7 +269,7 @@ fn mpd_sends_mp3_and_vorbis() {
     let _source = Tool::new("mpd").arg("--no-daemon").arg(config).start();
     let mut mpd = Mpd::connect(control);
     mpd.ask("update");
-    wait_until("mpd to know the song", DEADLINE, || {
+    wait_until("mpd to know the song", || {
         mpd.ask("listall").contains("file: song.flac")
     });
     mpd.ask("add song.flac");

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, vlc, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, vlc};
 
 use crate::support::titles::update;
 use crate::support::tones;
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 /// Each song is a tone of its own, one after the other, followed by a second of silence.
 const SONG_SECONDS: u32 = 8;
@@ -93,7 +93,7 @@ impl Station {
     /// Sends the title of a song when its turn has come.
     fn tell(&self, song: usize) {
         let turn = self.begun + period() * song as u32;
-        wait_until("the next song", DEADLINE, || Instant::now() >= turn);
+        wait_until("the next song", || Instant::now() >= turn);
         let query = format!("song=Band+-+{}", SONGS[song]);
         assert_eq!(update(self.server.addr("http"), PUBLISH_KEY, &query), 200);
     }
@@ -142,7 +142,7 @@ fn mpg123_plays_and_shows_titles() {
         .start();
     let shows = |player: &Process, title: &str| {
         let line = format!("ICY-META: StreamTitle='Band - {title}';");
-        wait_until(&line, DEADLINE, || player.stderr().contains(&line));
+        wait_until(&line, || player.stderr().contains(&line));
     };
     shows(&player, "One");
     station.tell(1);
@@ -190,14 +190,12 @@ fn streamripper_splits_at_the_titles() {
     let name = |song: usize| format!("Band - {}.mp3", SONGS[song]);
     let incomplete = |song: usize| folder.join("incomplete").join(name(song));
     let complete = |song: usize| folder.join(name(song));
-    wait_until("the first title", DEADLINE, || incomplete(0).exists());
+    wait_until("the first title", || incomplete(0).exists());
     for song in [1, 2] {
         station.tell(song);
     }
-    wait_until("the end of the second song", DEADLINE, || {
-        complete(1).exists()
-    });
-    wait_until("the third song", DEADLINE, || incomplete(2).exists());
+    wait_until("the end of the second song", || complete(1).exists());
+    wait_until("the third song", || incomplete(2).exists());
     for (song, path, halves_min) in [(0, incomplete(0), 8), (1, complete(1), 14)] {
         let heard = halves(&path);
         // Streamripper looks for the silence nearest to a title: less than a second of another song remains.

@@ -13,12 +13,11 @@ use std::thread;
 use testkit::http::{Listener, deinterleave};
 use testkit::{
     Clip, Icecast, PUBLISH_KEY, Process, Server, Tool, free_address, icy_clients, require,
-    wait_until,
 };
 
 use crate::support::encoders::Mpd;
 use crate::support::titles::update;
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 const MOUNT: &str = "/radio.mp3";
 
@@ -54,7 +53,7 @@ impl Station {
 
     fn set_title(&self, title: &str) {
         let query = format!("song={title}");
-        wait_until("a title to be taken", DEADLINE, || {
+        wait_until("a title to be taken", || {
             update(self.addr, self.password, &query) == 200
         });
     }
@@ -193,8 +192,8 @@ impl Player {
         let player = Self::logging("cmus", program, folder);
         let play = format!("player-play {url}");
         // While cmus makes its folder, cmus-remote would make it too, and one of them fails.
-        wait_until("cmus to listen", DEADLINE, || socket.exists());
-        wait_until("cmus to play", DEADLINE, || {
+        wait_until("cmus to listen", || socket.exists());
+        wait_until("cmus to play", || {
             let mut remote = Command::new("cmus-remote");
             remote.arg("--server").arg(&socket).args(["-C", &play]);
             remote.env("CMUS_HOME", &home);
@@ -220,7 +219,7 @@ impl Player {
     }
 
     fn wait_for(&self, title: &str) {
-        wait_until(&format!("{} to tell {title}", self.name), DEADLINE, || {
+        wait_until(&format!("{} to tell {title}", self.name), || {
             self.reports().last().is_some_and(|last| last == title)
         });
     }
@@ -242,7 +241,7 @@ fn players_report_as_many_titles() {
     let each = |act: &dyn Fn(&Station)| stations.iter().for_each(act);
     each(&|station| station.set_title("One"));
     each(&|station| {
-        wait_until("the title in the stream", DEADLINE, || {
+        wait_until("the title in the stream", || {
             station.settle() == ["StreamTitle='One';"]
         });
     });

@@ -1,11 +1,11 @@
 //! VLC plays every address that README.md lists for it, also when it joins a stream that has been live for a while.
 
 use testkit::hls::MediaPlaylist;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::shows::FRAMES;
 use crate::support::vlc::Vlc;
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{publish_rtmp, wait_until};
 
 const README: &str = include_str!("../../../README.md");
 
@@ -24,8 +24,7 @@ fn addresses() -> Vec<&'static str> {
 fn at_any_time() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
-    wait_until("half a minute of the stream", DEADLINE, || {
+    wait_until("half a minute of the stream", || {
         let text = server.get("/live/show/hls/live.m3u8").text();
         let playlist = MediaPlaylist::parse(&text).unwrap_or_default();
         let newest = playlist.segments.last();
@@ -44,7 +43,7 @@ fn at_any_time() {
         .collect();
     for (address, player) in players {
         let mut decoded = [0; 2];
-        wait_until(&format!("VLC to play {address}"), DEADLINE, || {
+        wait_until(&format!("VLC to play {address}"), || {
             decoded = player.decoded();
             decoded[0] as usize >= FRAMES && decoded[1] as usize >= FRAMES
         });

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Signal, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Signal, Tool};
 
-use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
+use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream, wait_until};
 
 /// Wireshark's largest accepted chunk size; its default is below that of most servers.
 const MESSAGE_MAX: &str = "rtmpt.max_packet_size:8388608";
@@ -24,7 +24,7 @@ fn nothing_is_malformed() {
         .arg("-w")
         .arg(&capture)
         .start();
-    wait_until("the capture to begin", DEADLINE, || {
+    wait_until("the capture to begin", || {
         assert!(
             dumpcap.is_running(),
             "the loopback cannot be captured; this test needs to be root, or allowed to run \
@@ -92,14 +92,9 @@ fn nothing_is_malformed() {
 
 fn dissect(capture: &Path, port: u16, how: &[&str]) -> String {
     let finished = Tool::new("tshark")
-        .args([
-            "-n",
-            "-o",
-            MESSAGE_MAX,
-            "-d",
-            &format!("tcp.port=={port},rtmpt"),
-            "-r",
-        ])
+        .args(["-n", "-o", MESSAGE_MAX, "-d"])
+        .arg(format!("tcp.port=={port},rtmpt"))
+        .arg("-r")
         .arg(capture)
         .args(how)
         .finish(DEADLINE);

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::{Server, wait_until};
+use testkit::Server;
 
 use crate::support::films::{of_one_keyframe, of_scattered_samples};
 use crate::support::library::Library;
-use crate::support::{DEADLINE, End};
+use crate::support::{End, wait_until};
 
 /// Number of pages whose delays are measured, and of clients that request segments meanwhile.
 const PAGES: usize = 500;
@@ -42,7 +42,7 @@ fn pages_come_while_the_dearest_segments_are_sent() {
                 });
             }
             let _end = End(&stop);
-            wait_until("segments", DEADLINE, || bytes.load(Ordering::Relaxed) > 0);
+            wait_until("segments", || bytes.load(Ordering::Relaxed) > 0);
             pages(&server)
         });
         let bytes = bytes.into_inner();

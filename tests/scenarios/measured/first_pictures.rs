@@ -1,11 +1,11 @@
 //! Time from the request to the first frame over WHEP, when there is a keyframe to begin with. The share of the browser and of
 //! a busy machine is measured by a session between two connections on the same page.
 
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::session::{begin, figures, prepare};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{publish_rtmp, wait_until};
 
 /// Delay that the server may add. If the control takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 500.0;
@@ -53,7 +53,6 @@ const END: &str = "pc.close(); video.remove(); return null;";
 fn come_over_whep() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     prepare(&browser, &server);
     let (mut relayed, mut straight) = (Vec::new(), Vec::new());
@@ -78,7 +77,7 @@ fn come_over_whep() {
 /// Waits until the page has the number, and returns it.
 fn wait_for(browser: &Browser, what: &str) -> f64 {
     let mut found = None;
-    wait_until("a first picture", DEADLINE, || {
+    wait_until("a first picture", || {
         assert!(figures(browser).is_object());
         found = browser.run(&format!("return {what} ?? null;")).as_f64();
         found.is_some()

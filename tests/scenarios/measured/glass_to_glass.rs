@@ -1,12 +1,12 @@
 //! Delay that the server adds between a camera and a screen: a clock in the video ([`clock`](crate::support::clock)) is read
 //! back where it is shown.
 
-use testkit::{PUBLISH_KEY, Server, wait_until};
+use testkit::{PUBLISH_KEY, Server};
 
 use crate::support::browser::Browser;
 use crate::support::clock::{Audio, CLOCK, STRAIGHT, encode_clock};
 use crate::support::session::{begin, figures, prepare};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{wait_for_stream, wait_until};
 
 /// Delay that the server may add. If the machine is so busy that the control, the same frames straight from one connection to
 /// another, takes longer than this, the server may add as much again.
@@ -26,7 +26,7 @@ const WATCH: &str = "await watch('/live/clock/whep', null); window.relayed = rea
 /// Returns the median of the last delays that a page read.
 fn middle(browser: &Browser, name: &str) -> f64 {
     let mut read = Vec::new();
-    wait_until("enough pictures", DEADLINE, || {
+    wait_until("enough pictures", || {
         assert!(figures(browser).is_object());
         let delays = browser.run(&format!("return window.{name} ?? [];"));
         let delays = delays.as_array().unwrap();

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use testkit::hls::{Watch, latenesses};
-use testkit::{Clip, Process, Server, Tool, free_address, hls_clients, vlc, wait_until};
+use testkit::{Clip, Process, Server, Tool, free_address, hls_clients, vlc};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::shows::{played, start_gstreamer};
-use crate::support::{DEADLINE, publish_rtmp, seconds_of, wait_for_stream};
+use crate::support::{publish_rtmp, seconds_of, wait_until};
 
 /// Environment variable that sets the time in seconds.
 const SECONDS_VARIABLE: &str = "CARILLON_HLS_SECONDS";
@@ -149,7 +149,7 @@ fn in_chromium(player: &str, pages: &Arc<PageServer>, url: &str) -> Position {
 /// Compares a player with the clock; returns its largest deviation in seconds, negative if it stalled.
 fn drift(name: &str, mut position: Position, time: Duration) -> f64 {
     let mut first = 0.0;
-    wait_until(&format!("{name} to play"), DEADLINE, || {
+    wait_until(&format!("{name} to play"), || {
         first = position().unwrap_or_default();
         first > SETTLED
     });
@@ -178,7 +178,6 @@ fn clip(time: Duration) -> PathBuf {
 fn published(time: Duration) -> (Server, Process) {
     let server = Server::start();
     let publisher = publish_rtmp(&server, &clip(time), "live/show");
-    wait_for_stream(&server, "live/show");
     (server, publisher)
 }
 

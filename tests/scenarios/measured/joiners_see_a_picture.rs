@@ -7,7 +7,7 @@
 use std::thread;
 
 use serde_json::Value;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::{DEADLINE, entry, wait_for_stream};
 
@@ -39,7 +39,7 @@ fn join_late(protocol: &str) {
     wait_for_stream(&server, RARE);
     wait_for_stream(&server, USUAL);
     let mut most = 0.0_f64;
-    wait_until("the keyframe to be old", 2 * DEADLINE, || {
+    testkit::wait_until("the keyframe to be old", 2 * DEADLINE, || {
         most = most.max(server.metrics().get("carillon_log_bytes").unwrap());
         age_of_keyframe(&server, RARE).is_some_and(|age| age >= AGE_SECONDS)
     });

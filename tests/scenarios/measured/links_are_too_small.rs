@@ -4,11 +4,11 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testkit::{Clip, Impaired, Impairment, Process, Server, Tool, pion_viewer, wait_until};
+use testkit::{Clip, Impaired, Impairment, Process, Server, Tool, pion_viewer};
 
 use crate::support::browser::Browser;
 use crate::support::player_page::{COUNT_SESSIONS, Played, plays_on};
-use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
+use crate::support::{metric, publish_rtmp, wait_until};
 
 /// Rates of the links in bit/s, for a stream of 1.3 Mb/s: a quarter of it, a little more than half, and nearly all.
 const RATES: [u64; 4] = [300_000, 700_000, 800_000, 1_100_000];
@@ -41,7 +41,6 @@ fn show() -> (Server, Process) {
     let server = Server::start();
     let film = Clip::FlvMegabit.seconds(180);
     let publisher = publish_rtmp(&server, &film, "live/show");
-    wait_for_stream(&server, "live/show");
     (server, publisher)
 }
 
@@ -112,7 +111,7 @@ fn pion_hears_on_and_sees_again() {
         UNTIMED,
     ));
     let joins = RATES.map(|rate| Viewer::start(&server, rate, small(rate), FOUND_OUT, TIMED));
-    wait_until("five seconds", DEADLINE, || {
+    wait_until("five seconds", || {
         squeezed
             .iter()
             .all(|viewer| seconds(&viewer.program).len() >= PLAYED)
@@ -121,7 +120,7 @@ fn pion_hears_on_and_sees_again() {
         viewer.proxy.impair(Impairment::NONE, small(viewer.rate));
     }
     let viewers: Vec<_> = joins.into_iter().chain(squeezed).collect();
-    wait_until("forty seconds", DEADLINE, || {
+    wait_until("forty seconds", || {
         viewers
             .iter()
             .all(|viewer| seconds(&viewer.program).len() >= viewer.from + LISTENED)
@@ -152,7 +151,7 @@ fn pion_hears_on_and_sees_again() {
         .collect();
     let plays = |second: &Value| second["pictures"].as_u64() >= Some(PICTURES_MIN);
     let mut after = vec![0; viewers.len()];
-    wait_until("the pictures", DEADLINE, || {
+    wait_until("the pictures", || {
         let again = viewers.iter().zip(&freed).map(|(viewer, freed)| {
             let reported = seconds(&viewer.program);
             let mut pairs = reported[*freed..].windows(2);
@@ -209,7 +208,7 @@ fn a_page_plays_by_another_way_and_says_why() {
             began = Instant::now();
         }
         let mut ways = Vec::new();
-        wait_until("another way", DEADLINE, || {
+        wait_until("another way", || {
             let played = Played::of(&browser);
             ways.push(played.way.clone());
             played.state == "playing" && played.way != "webrtc" && played.frames > 0

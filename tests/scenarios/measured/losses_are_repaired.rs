@@ -35,11 +35,8 @@ const FROZEN_MORE_MAX: f64 = 0.5;
 fn show() -> (Server, Process) {
     let server = Server::start();
     let publisher = Tool::carillon()
-        .args([
-            "load",
-            "publish",
-            &server.rtmp_url("live/show", PUBLISH_KEY),
-        ])
+        .args(["load", "publish"])
+        .arg(server.rtmp_url("live/show", PUBLISH_KEY))
         .args(["--video-rate", "1M", "--duration", "10m"])
         .start();
     wait_for_stream(&server, "live/show");

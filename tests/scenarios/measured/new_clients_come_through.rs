@@ -16,7 +16,7 @@ use testkit::http::Listener;
 use testkit::{Clip, Server, need_descriptors};
 
 use crate::support::wire::hello;
-use crate::support::{End, connect_from, publish_icecast, wait_for_stream};
+use crate::support::{End, connect_from, publish_icecast};
 
 /// Length of each of the two measurements; at its beginning, listeners receive what came in between.
 const SPAN: Duration = Duration::from_secs(10);
@@ -66,7 +66,6 @@ fn while_few_addresses_flood_every_door() {
     need_descriptors(DESCRIPTORS);
     let server = Server::start();
     let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut present: Vec<_> = (0..PRESENT).map(|_| server.listen("/radio.mp3")).collect();
     // The burst came before, and does not count.
     let calm = Look::at(&server, &mut present);

@@ -5,12 +5,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::{PUBLISH_KEY, Process, Server, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server};
 
 use crate::support::browser::Browser;
 use crate::support::clock::{Audio, CLOCK, encode_clock};
 use crate::support::windows::{Window, busy_ms, median_and_p90, ms, numbers};
-use crate::support::{DEADLINE, seconds_of, wait_for_stream};
+use crate::support::{seconds_of, wait_for_stream, wait_until};
 
 const STREAM: &str = "live/clock";
 
@@ -184,9 +184,7 @@ fn soon_after_a_page_was_frozen() {
     } = &scene;
     let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
     for (page, _) in &pages {
-        wait_until("pictures", DEADLINE, || {
-            delays(browser, page).len() > BEFORE
-        });
+        wait_until("pictures", || delays(browser, page).len() > BEFORE);
         page.set_frozen(browser, true);
     }
     thread::sleep(FROZEN);
@@ -195,13 +193,13 @@ fn soon_after_a_page_was_frozen() {
         let back = Instant::now();
         page.run(browser, FORGET);
         let latest = || delays(browser, page).last().copied();
-        wait_until(&format!("{} to be at live", page.way), DEADLINE, || {
+        wait_until(&format!("{} to be at live", page.way), || {
             latest().is_some_and(|delay| delay <= limit + AT_LIVE_MORE_MS + busy)
         });
         let took = ms(back.elapsed());
         println!("{}: back at live after {took:.0} ms", page.way);
         assert!(took <= BACK_MS_MAX + busy, "{}: {took} ms", page.way);
-        wait_until("the page to say so", DEADLINE, || {
+        wait_until("the page to say so", || {
             page.played(browser).is_by(page.way)
         });
     }

@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use testkit::{Clip, Process, Server, wait_until};
+use testkit::{Clip, Process, Server};
 
 use crate::support::browser::Browser;
 use crate::support::player_page::Played;
 use crate::support::windows::{Window, busy_ms, ms};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{publish_icecast, publish_rtmp, wait_until};
 
 /// Longest time in milliseconds from the publisher's return to moving video, or audio.
 const BACK_MS_MAX: f64 = 3_000.0;
@@ -49,9 +49,6 @@ fn away(server: &Server) -> usize {
 fn soon_after_the_publisher_is_back() {
     let server = Server::builder().set("ingest", "linger", "\"60s\"").start();
     let mut publishers = publish(&server);
-    for stream in [SHOW, RADIO] {
-        wait_for_stream(&server, stream);
-    }
     let browser = Browser::open();
     let busy = busy_ms(&browser, &server);
     let pages = PAGES.map(|(stream, way)| Window::open(&browser, &server, stream, way));
@@ -61,10 +58,10 @@ fn soon_after_the_publisher_is_back() {
             page.wait(&browser);
         }
         publishers.iter_mut().for_each(Process::kill);
-        wait_until("the publishers to be away", DEADLINE, || away(&server) == 2);
+        wait_until("the publishers to be away", || away(&server) == 2);
         let before = pages.each_ref().map(|page| waiting(&browser, page));
         publishers = publish(&server);
-        wait_until("the publishers to be back", DEADLINE, || away(&server) == 0);
+        wait_until("the publishers to be back", || away(&server) == 0);
         let once = resumed(&browser, &pages, &before);
         took.iter_mut()
             .zip(once)
@@ -85,7 +82,7 @@ fn soon_after_the_publisher_is_back() {
 /// Waits until a page reports that it waits, and returns what it has played by then.
 fn waiting(browser: &Browser, page: &Window) -> Played {
     let what = format!("{} by {} to say that it waits", page.stream, page.way);
-    wait_until(&what, DEADLINE, || {
+    wait_until(&what, || {
         let status = page.played(browser).status;
         status == "Waiting for the broadcaster. Playback continues by itself."
     });
@@ -100,7 +97,7 @@ fn resumed<const N: usize>(
 ) -> [f64; N] {
     let back = Instant::now();
     let mut took = [None; N];
-    wait_until("every page to play again", DEADLINE, || {
+    wait_until("every page to play again", || {
         for (number, page) in pages.iter().enumerate() {
             let now = page.played(browser);
             let before = &before[number];

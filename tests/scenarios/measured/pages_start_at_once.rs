@@ -1,13 +1,13 @@
 //! Time until a player page plays, by each protocol, and the bytes that it loads for that, in Chromium and in Firefox.
 
 use serde_json::Value;
-use testkit::{Server, wait_until};
+use testkit::Server;
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
 use crate::support::player_page::{Played, published};
 use crate::support::session::Driven;
+use crate::support::wait_until;
 use crate::support::windows::{busy_ms, median_and_p90};
 
 /// Longest time in milliseconds from navigation to playback.
@@ -55,7 +55,7 @@ fn assert_plays(
             for load in &mut loads {
                 browser.go("about:blank");
                 browser.go(&server.http_url(&format!("/{stream}/?way={way}")));
-                wait_until(&format!("{stream} by {way}"), DEADLINE, || {
+                wait_until(&format!("{stream} by {way}"), || {
                     *load = now(browser);
                     Played::of(browser).is_by(way)
                 });
@@ -104,7 +104,7 @@ fn with_a_first_picture_within_a_second_and_few_bytes() {
     for load in &mut loads {
         browser.go("about:blank");
         browser.go(&server.http_url("/demo/"));
-        wait_until("a first picture", DEADLINE, || {
+        wait_until("a first picture", || {
             let first = browser.run("return window.first ?? null;").as_f64();
             *load = first.unwrap_or_default();
             first.is_some()

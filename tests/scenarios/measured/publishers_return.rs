@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::session::{figures, wait_for_frames, watch};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{publish_rtmp, wait_until};
 
 /// Lengths of the publisher's absence.
 const GAPS: [Duration; 3] = [
@@ -94,7 +94,6 @@ fn after_a_moment_some_seconds_and_half_a_minute() {
             (&viewers.stayed, &stream_that_stays),
             (&viewers.returned, &stream),
         ] {
-            wait_for_stream(&server, stream);
             watch(viewer, &server, &format!("/{stream}"));
             wait_for_frames(viewer, 250);
             viewer.run(LOOK);
@@ -123,7 +122,7 @@ fn look(viewers: &Pair<Browser>) -> Pair<Value> {
         (viewer, from, from + WINDOW.as_millis() as f64)
     };
     let stretches = [stretch(&viewers.returned), stretch(&viewers.stayed)];
-    wait_until("the stretch to be over", DEADLINE, || {
+    wait_until("the stretch to be over", || {
         stretches.iter().all(|(viewer, _, to)| now(viewer) > *to)
     });
     let [returned, stayed] = stretches.map(|(viewer, from, to)| {

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use testkit::http::Listener;
-use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool};
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::windows::{median_and_p90, ms};
+use crate::support::{DEADLINE, wait_until};
 
 /// Bit rates in kb/s, with the sample rates and channels that MP3 has there.
 const RATES: [(u32, u32, u32); 3] = [(8, 8_000, 1), (32, 22_050, 1), (128, 44_100, 2)];
@@ -56,7 +56,7 @@ fn in_chromium((browser, page): (&Browser, &str), addr: SocketAddr, mount: &str)
          radio.play();"
     ));
     let mut heard = None;
-    wait_until(mount, DEADLINE, || {
+    wait_until(mount, || {
         let failed = browser.run("return window.failed ?? null;");
         assert!(failed.is_null(), "{addr}/{mount}: {failed}");
         heard = browser.run("return window.heard;").as_f64();
@@ -74,7 +74,7 @@ fn in_mplayer(addr: SocketAddr, mount: &str) -> f64 {
         .arg(format!("http://{addr}/{mount}"))
         .start();
     let mut took = Duration::ZERO;
-    wait_until(mount, DEADLINE, || {
+    wait_until(mount, || {
         took = start.elapsed();
         player.stdout().windows(2).any(|part| part == b"A:")
     });
@@ -93,7 +93,7 @@ fn not_later_than_with_icecast_at_any_bit_rate() {
     }
     let lowest = format!("/{}", mount(RATES[0].0));
     for addr in [theirs, ours] {
-        wait_until("the lowest rate", DEADLINE, || {
+        wait_until("the lowest rate", || {
             Listener::get(addr, &lowest).status() == 200
         });
     }

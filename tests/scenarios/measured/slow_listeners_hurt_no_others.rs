@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use testkit::http::Listener;
-use testkit::{Audience, Clip, Server, wait_until};
+use testkit::{Audience, Clip, Server};
 
-use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_until};
 
 /// Longest window of a video lane: `fanout.video.max_wait`.
 const WINDOW: Duration = Duration::from_millis(100);
@@ -21,7 +21,6 @@ fn one_of_a_hundred_stops_reading() {
         .set("fanout.video", "drop_after", "\"4s\"")
         .start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let memory_before = server.resident_bytes();
     // A small receive buffer makes the socket fill as fast as a phone's on a bad network.
     let stalled = server.listen("/live/show.flv");
@@ -30,13 +29,13 @@ fn one_of_a_hundred_stops_reading() {
     audience.control(PACE);
     let lagging = || metric(&server, "carillon_drops_total", "reason=lag") >= 1.0;
     // The burst comes first.
-    wait_until("a second and more for each", DEADLINE, || {
+    wait_until("a second and more for each", || {
         audience.bytes() > 99 * 100_000
     });
     audience.watch();
-    wait_until("the stalled one to be dropped", DEADLINE, lagging);
+    wait_until("the stalled one to be dropped", lagging);
     let before = audience.bytes();
-    wait_until("more for each after that", DEADLINE, || {
+    wait_until("more for each after that", || {
         audience.bytes() > before + 99 * 100_000
     });
     assert_eq!(audience.alive(), 99);

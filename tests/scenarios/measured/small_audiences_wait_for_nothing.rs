@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use testkit::http::Listener;
 use testkit::{Clip, Hops, Metrics, Server};
 
-use crate::support::{publish_rtmp, wait_for_stream};
+use crate::support::publish_rtmp;
 
 const LISTENERS: usize = 10;
 /// Bytes per listener from which the server's work and pace are learnt, and bytes per listener in which its delays are
@@ -31,7 +31,6 @@ fn observed(metrics: &Metrics, bound: &str) -> (f64, f64) {
 fn ten_listeners() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let mut listeners: Vec<_> = (0..LISTENERS)
         .map(|_| server.listen("/live/show.flv"))
         .collect();

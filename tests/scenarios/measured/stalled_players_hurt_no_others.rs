@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use testkit::{Audience, Clip, Server, wait_until};
+use testkit::{Audience, Clip, Server};
 
-use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
+use crate::support::{metric, publish_rtmp, wait_until};
 
 const PLAYERS: usize = 1_000;
 const STALLED: usize = 50;
@@ -35,9 +35,8 @@ fn fifty_of_a_thousand_stop_reading() {
         )
         .start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
     let audience = Audience::play(server.addr("rtmp"), "live/show", PLAYERS);
-    wait_until("all players to have joined", DEADLINE, || {
+    wait_until("all players to have joined", || {
         metric(&server, "carillon_listeners", "protocol=rtmp") == PLAYERS as f64
     });
     // The log holds a little more than `drop_after`; it fills with time.
@@ -56,7 +55,7 @@ fn fifty_of_a_thousand_stop_reading() {
             - of("carillon_listener_lag_seconds_bucket{le=\"1.0\"}")
     };
     let lagged = lagging();
-    wait_until("the stalled ones to be seen", DEADLINE, || {
+    wait_until("the stalled ones to be seen", || {
         lagging() >= lagged + STALLED as f64
     });
     // Half the time until they are dropped.

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use testkit::{Certificate, Clip, Process, Server, Tool, http, wait_until, webhooks};
+use testkit::{Certificate, Clip, Process, Server, Tool, http, webhooks};
 
 use crate::support::{
-    DEADLINE, End, connect_from, media_playlist, repeat_rtmp, script, wait_for_stream,
+    DEADLINE, End, connect_from, media_playlist, repeat_rtmp, script, wait_until,
 };
 
 const LIVE: &str = "/live/show/hls/live.m3u8";
@@ -72,8 +72,7 @@ fn playlists_for_strangers_who_read_nothing() {
         ))
         .start();
     let _publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
-    wait_for_stream(&server, "live/show");
-    wait_until("the playlist", DEADLINE, || {
+    wait_until("the playlist", || {
         http::get(server.addr("http"), LIVE, DEADLINE).status == 200
     });
     // The first also fills caches, before memory is looked at.
@@ -181,7 +180,7 @@ fn held(server: &Server) -> f64 {
 
 /// Waits until the server holds no more than before.
 fn settle(server: &Server, before: f64) {
-    wait_until("the server to let go", DEADLINE, || {
+    wait_until("the server to let go", || {
         let metrics = server.metrics();
         let of = |kind: &str| metrics.sum("carillon_held_bytes", &[&format!("kind=\"{kind}\"")]);
         let for_strangers = of("answers") + of("files");
@@ -235,7 +234,7 @@ fn hoard(server: &Server, from: [u8; 4], path: &str) -> Process {
     command.args([&from, &port, path]);
     command.args([HTTP2_CONNECTIONS, HTTP2_REQUESTS].map(|count| count.to_string()));
     let process = Process::start("clients of HTTP/2", &mut command);
-    wait_until("all to be asked", DEADLINE, || !process.stdout().is_empty());
+    wait_until("all to be asked", || !process.stdout().is_empty());
     process
 }
 

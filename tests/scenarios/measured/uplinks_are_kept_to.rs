@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{Impaired, Impairment, PUBLISH_KEY, Passage, Server, Tool, wait_until};
+use testkit::{Impaired, Impairment, PUBLISH_KEY, Passage, Server, Tool};
 
 use crate::support::browser::{Browser, CAMERA};
 use crate::support::session::{begin, figures, frames, prepare, watch};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 /// Source of the camera's video, with noise, as at night, so that it fills either uplink. The fake camera's own video does not.
 const FILM: &str = "testsrc2=size=1280x720:rate=20:duration=2,noise=alls=25:allf=t";
@@ -106,7 +106,7 @@ fn look(server: &Server, film: &Path, stream: &str, rate: Option<u64>) -> Found 
     let viewer = Browser::open();
     watch(&viewer, server, &format!("/{stream}"));
     let moment = |after: f64| {
-        wait_until("the browser to send", DEADLINE, || {
+        wait_until("the browser to send", || {
             assert!(camera.run("return window.failure;").is_null());
             let elapsed = camera.run("return sending.at - window.began;");
             elapsed.as_f64() >= Some(after) && frames(&viewer) > 0

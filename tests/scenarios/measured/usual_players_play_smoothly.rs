@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testkit::{FileServer, PUBLISH_KEY, Process, Server, Tool, hls_clients, wait_until};
+use testkit::{FileServer, PUBLISH_KEY, Process, Server, Tool, hls_clients};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{wait_for_stream, wait_until};
 
 /// Time for which frames are counted, from the first one on.
 const WATCHED: Duration = Duration::from_secs(20);
@@ -32,25 +32,9 @@ fn encoder(group: u32) -> Tool {
     Tool::ffmpeg()
         .args(["-re", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=25"])
         .args(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100"])
-        .args([
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-threads",
-            "1",
-            "-bf",
-            "0",
-        ])
-        .args([
-            "-b:v",
-            "200k",
-            "-pix_fmt",
-            "yuv420p",
-            "-sc_threshold",
-            "0",
-            "-g",
-        ])
+        .args(["-c:v", "libx264", "-preset", "ultrafast"])
+        .args(["-threads", "1", "-bf", "0", "-b:v", "200k"])
+        .args(["-pix_fmt", "yuv420p", "-sc_threshold", "0", "-g"])
         .arg((group * 25).to_string())
         .args(["-c:a", "aac", "-b:a", "96k"])
 }
@@ -80,7 +64,7 @@ fn watch(player: &str, library: &str, url: &str) -> (f64, u64) {
     browser.go(&pages.url(&format!("defaults.html?player={player}&url={url}")));
     let look = || browser.run("return window.seen();");
     let mut seen = Value::Null;
-    wait_until(&format!("a picture of {url} by {player}"), DEADLINE, || {
+    wait_until(&format!("a picture of {url} by {player}"), || {
         seen = look();
         seen["first"].is_number()
     });
@@ -114,7 +98,7 @@ fn plays_smoothly(player: &str, library: &str) {
     for (_, stream, _) in &publishers {
         wait_for_stream(&server, stream);
     }
-    wait_until("plain HLS", DEADLINE, || {
+    wait_until("plain HLS", || {
         let playlist = std::fs::read_to_string(files.folder().join("index.m3u8"));
         playlist.is_ok_and(|playlist| playlist.matches("#EXTINF").count() >= 4)
     });

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use testkit::http::Listener;
-use testkit::{Clip, Publisher, Tool, binary, wait_until};
+use testkit::{Clip, Publisher, Tool, binary};
 
 use crate::support::imported::{import, samples, serve};
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 /// Configuration that Debian's icecast2 installs.
 const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
@@ -75,7 +75,7 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
     assert!(!refused.wait(DEADLINE).success(), "the hook refuses it");
     let _show = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", KNOWN));
     wait_for_stream(&server, "live/show");
-    wait_until("both questions", DEADLINE, || hook.asked().len() == 2);
+    wait_until("both questions", || hook.asked().len() == 2);
     let asked = &hook.asked()[1];
     for field in [
         "call=publish",
@@ -89,7 +89,7 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
         assert!(asked.contains(field), "{field}: {asked}");
     }
     // The recording is where nginx had it, as FLV.
-    wait_until("a recording", DEADLINE, || {
+    wait_until("a recording", || {
         let days = std::fs::read_dir(folder.path().join("rec/live/show"));
         days.is_ok_and(|mut days| days.next().is_some())
     });

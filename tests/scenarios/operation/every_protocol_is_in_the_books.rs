@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{
-    Certificate, Clip, Metrics, Player, Playing, Process, Server, Signal, Tool, wait_until,
-};
+use testkit::{Certificate, Clip, Metrics, Player, Playing, Process, Server, Signal, Tool};
 
 use crate::support::websocket::NODE_CLIENT;
-use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, play_url, publish_rtmp, wait_until};
 
 const SHOW: &str = "live/show";
 
@@ -77,7 +75,7 @@ fn join(
     let before = ids(server);
     let running = start();
     let mut id = None;
-    wait_until(&format!("{what} to be listed"), DEADLINE, || {
+    wait_until(&format!("{what} to be listed"), || {
         id = ids(server).difference(&before).next().copied();
         id.is_some()
     });
@@ -156,7 +154,7 @@ fn watch_over_webrtc(server: &Server) -> Value {
         .args(["--listeners", &VIEWERS.to_string()])
         .args(["--settle", "1s", "--duration", "4s"])
         .start();
-    wait_until("viewers over WebRTC", DEADLINE, || {
+    wait_until("viewers over WebRTC", || {
         of_protocol(&server.metrics(), "carillon_listeners", "webrtc") == VIEWERS as f64
     });
     watching.wait(DEADLINE);
@@ -173,14 +171,14 @@ fn stall(server: &Server, clients: &mut [Client]) {
     for client in clients.iter_mut().filter(is_stalled) {
         let (what, id) = (client.what, client.id);
         client.process().signal(Signal::STOP);
-        wait_until(&format!("{what} to fall behind"), DEADLINE, || {
+        wait_until(&format!("{what} to fall behind"), || {
             figure(server, id, "lag_seconds") > BEHIND_SECONDS
         });
         client.process().signal(Signal::CONT);
-        wait_until(&format!("{what} to be moved forward"), DEADLINE, || {
+        wait_until(&format!("{what} to be moved forward"), || {
             figure(server, id, "skips") > 0.0
         });
-        wait_until("it to count as degraded", DEADLINE, || {
+        wait_until("it to count as degraded", || {
             server.metrics().sum("carillon_degraded_listeners", &[]) > 0.0
         });
     }
@@ -201,7 +199,6 @@ fn every_metric_of_listeners_counts_each_of_them() {
         .set("fanout.video", "drop_after", "\"120s\"")
         .start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), SHOW);
-    wait_for_stream(&server, SHOW);
     let folder = tempfile::tempdir().unwrap();
     let mut clients = join_all(&server, &certificate, &folder);
     let report = watch_over_webrtc(&server);
@@ -223,7 +220,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
     for client in &mut clients {
         client.process().wait(DEADLINE);
     }
-    wait_until("all clients to have left", DEADLINE, || {
+    wait_until("all clients to have left", || {
         server.metrics().sum("carillon_listeners", &[]) == 0.0
     });
     let metrics = server.metrics();

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use testkit::http::{self, Listener, Response};
-use testkit::{Certificate, Clip, Icecast, Process, Server, Tool, wait_until};
+use testkit::{Certificate, Clip, Icecast, Process, Server, Tool};
 
 use crate::support::imported::{import, samples, serve};
 use crate::support::mount::{SECOND_BYTES, SECONDS, is_of, mp3};
 use crate::support::permission_hook::{Hook, KNOWN};
-use crate::support::{DEADLINE, curl_status, publish_radio};
+use crate::support::{DEADLINE, curl_status, publish_radio, wait_until};
 
 /// Starts a server with an imported sample in which some texts are replaced.
 fn imported(sample: &str, folder: &TempDir, others: &[(&str, &str)]) -> Server {
@@ -53,7 +53,7 @@ fn operator(server: &Server, path: &str, credential: &str) -> Response {
 
 /// Waits until the operator sees these mounts.
 fn wait_for(server: &Server, mounts: &[&str], credential: &str) {
-    wait_until(&format!("{mounts:?}"), DEADLINE, || {
+    wait_until(&format!("{mounts:?}"), || {
         let listed = operator(server, "/admin/listmounts", credential).text();
         let is_listed = |mount: &&str| listed.contains(&format!("<source mount=\"{mount}\">"));
         mounts.iter().all(is_listed)
@@ -68,7 +68,7 @@ fn hears(listener: &mut Listener, file: &Path) {
 }
 
 fn is_relayed(server: &Server, path: &str) {
-    wait_until("the relay", DEADLINE, || {
+    wait_until("the relay", || {
         status(server, path, "User-Agent: A\r\n") == 200
     });
     let mut listener = Listener::get(server.addr("http"), path);
@@ -155,11 +155,11 @@ fn a_station_of_azuracast_continues() {
     assert_eq!(stats.status, 200);
     assert!(stats.text().contains("<source mount=\"/autodj.mp3\">"));
     drop(listener);
-    wait_until("the access log", DEADLINE, || {
+    wait_until("the access log", || {
         let log = std::fs::read_to_string(folder.path().join("icecast_access.log"));
         log.is_ok_and(|log| log.contains("/radio.mp3"))
     });
-    wait_until("the end of the session", DEADLINE, || {
+    wait_until("the end of the session", || {
         let asked = hook.asked();
         asked
             .iter()
@@ -237,7 +237,7 @@ fn a_network_of_icecast_kh_continues() {
     let secure = format!("https://{}/status-json.xsl", server.addr("https"));
     let secure = curl_status(&secure, &["--cacert", &certificate.path()]);
     assert_eq!(secure, 200);
-    wait_until("the recording", DEADLINE, || {
+    wait_until("the recording", || {
         let days = std::fs::read_dir(folder.path().join("live.mp3"));
         days.is_ok_and(|mut days| days.next().is_some())
     });

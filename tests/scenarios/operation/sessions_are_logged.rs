@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Signal, Tool, wait_until};
+use testkit::{Clip, Process, Server, Signal, Tool};
 
 use crate::support::session_log::{lines, set_title, titles};
-use crate::support::{DEADLINE, publish_icecast, take, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, take, wait_until};
 
 /// Starts players of the streams over ICY, FLV and HLS.
 fn players(server: &Server) -> [Process; 3] {
@@ -18,12 +18,7 @@ fn players(server: &Server) -> [Process; 3] {
 
 fn publish(server: &Server) -> [Process; 2] {
     let radio = publish_icecast(server, Clip::Mp3, 120, "radio.mp3");
-    let show = Publisher::Ffmpeg.start(
-        &Clip::Flv.seconds(120),
-        &server.rtmp_url("live/show", PUBLISH_KEY),
-    );
-    wait_for_stream(server, "radio.mp3");
-    wait_for_stream(server, "live/show");
+    let show = publish_rtmp(server, &Clip::Flv.seconds(120), "live/show");
     [radio, show]
 }
 
@@ -80,7 +75,7 @@ fn once_each_after_a_kill_a_rotation_and_an_orderly_end() {
     let mut early = killed.listen("/radio.mp3");
     early.read_bytes(20_000, DEADLINE);
     let heard = players(&killed);
-    wait_until("all to be in a checkpoint", DEADLINE, || {
+    wait_until("all to be in a checkpoint", || {
         let open = open(&log);
         ["icy", "flv", "hls"]
             .iter()
@@ -88,15 +83,15 @@ fn once_each_after_a_kill_a_rotation_and_an_orderly_end() {
     });
     // One listener leaves, one leaves after the file was moved away, and then the server is killed.
     drop(early);
-    wait_until("its line", DEADLINE, || lines(&log, "session").len() == 1);
+    wait_until("its line", || lines(&log, "session").len() == 1);
     let moved = folder.path().join("sessions.jsonl.1");
     std::fs::rename(&log, &moved).unwrap();
     let mut late = killed.listen("/radio.mp3");
     late.read_bytes(20_000, DEADLINE);
     killed.process().signal(Signal::HUP);
-    wait_until("another file", DEADLINE, || log.exists());
+    wait_until("another file", || log.exists());
     drop(late);
-    wait_until("its line", DEADLINE, || {
+    wait_until("its line", || {
         reasons(&[&log, &moved]).values().sum::<usize>() == 2
     });
     killed.process().kill();
@@ -125,9 +120,7 @@ fn once_each_after_a_kill_a_rotation_and_an_orderly_end() {
     // An orderly end leaves nothing to be added at the next start.
     let published = publish(&server);
     let heard = players(&server);
-    wait_until("all to be in a checkpoint", DEADLINE, || {
-        open(&log).len() == 3
-    });
+    wait_until("all to be in a checkpoint", || open(&log).len() == 3);
     server.terminate(DEADLINE);
     let ended = reasons(&[&log, &moved]);
     assert_eq!(ended.values().sum::<usize>(), 8, "{ended:?}");
@@ -145,23 +138,22 @@ fn the_documented_lines_take_it_into_sqlite() {
         .set("log", "sessions", &format!("{log:?}"))
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     set_title(&server, "It's%20%22quoted%22%09and%20%7Cpiped%7C");
-    wait_until("the title", DEADLINE, || lines(&log, "title").len() == 1);
+    wait_until("the title", || lines(&log, "title").len() == 1);
     for agent in ["one, \"two\"", "three\\four"] {
         let url = server.http_url("/radio.mp3");
         let mut listener = Tool::new("curl")
             .args(["-s", "-A", agent, "-o", "/dev/null", &url])
             .start();
-        wait_until("the listener", DEADLINE, || {
+        wait_until("the listener", || {
             server.metrics().sum("carillon_listeners", &[]) == 1.0
         });
         listener.kill();
-        wait_until("its end", DEADLINE, || {
+        wait_until("its end", || {
             server.metrics().sum("carillon_listeners", &[]) == 0.0
         });
     }
-    wait_until("both lines", DEADLINE, || lines(&log, "session").len() == 2);
+    wait_until("both lines", || lines(&log, "session").len() == 2);
     let document = include_str!("../../../docs/sessions.md");
     let chapter = document.split("## Into SQLite").nth(1).unwrap();
     let mut reported = String::new();

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Process, Server, wait_until};
+use testkit::{Process, Server};
 
 use crate::support::mount::{AUDIO, Kind, OPUS, SECONDS};
 use crate::support::webhook_receiver::{KEY, Receiver};
-use crate::support::{DEADLINE, metric};
+use crate::support::{metric, wait_until};
 
 /// Audio for four seconds of twelve, and silence.
 const PAUSES: &str = "0.5*sin(880*PI*t)*lt(mod(t,12),4)";
@@ -69,7 +69,7 @@ fn silence_clipping_and_absence_are_reported() {
     publishers.push(mp3.publish(&server, &faint, "plain/faint.mp3"));
 
     for stream in kinds.iter().map(pauses) {
-        wait_until(&format!("two silences of {stream}"), DEADLINE, || {
+        wait_until(&format!("two silences of {stream}"), || {
             outcomes(&receiver, &stream, "silence").len() >= 3
         });
         let reported = outcomes(&receiver, &stream, "silence");
@@ -79,7 +79,7 @@ fn silence_clipping_and_absence_are_reported() {
             "{stream}"
         );
     }
-    wait_until("the clipping", DEADLINE, || {
+    wait_until("the clipping", || {
         outcomes(&receiver, "loud.mp3", "clipping") == ["began"]
     });
     assert_eq!(outcomes(&receiver, "faint.mp3", "silence"), ["began"]);

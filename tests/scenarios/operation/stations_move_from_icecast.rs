@@ -9,12 +9,12 @@ use std::thread;
 
 use tempfile::TempDir;
 use testkit::http::{self, Listener};
-use testkit::{Clip, Icecast, Process, Server, Tool, wait_until};
+use testkit::{Clip, Icecast, Process, Server, Tool};
 
 use crate::support::imported::{import, serve};
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
 use crate::support::titles::basic;
-use crate::support::{DEADLINE, publish_radio};
+use crate::support::{DEADLINE, publish_radio, wait_until};
 
 const SOURCE: &str = "bells-at-noon-41";
 const ADMIN: &str = "tower-warden-77";
@@ -66,7 +66,7 @@ impl Station {
         };
         for mount in ["free.mp3", "paid.mp3", "autodj.mp3", "sc.mp3"] {
             let listed = format!("<source mount=\"/{mount}\">");
-            wait_until(mount, DEADLINE, || {
+            wait_until(mount, || {
                 let head = request("/admin/listmounts", &basic("admin", ADMIN));
                 http::request(addr, &head, DEADLINE)
                     .text()
@@ -107,17 +107,8 @@ fn shoutcast_source(addr: SocketAddr) -> Child {
     let mut encoder = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-re", "-i"])
         .arg(clip)
-        .args([
-            "-c",
-            "copy",
-            "-f",
-            "mp3",
-            "-write_xing",
-            "0",
-            "-id3v2_version",
-            "0",
-            "-",
-        ])
+        .args(["-c", "copy", "-f", "mp3", "-write_xing", "0"])
+        .args(["-id3v2_version", "0", "-"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -314,7 +305,7 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         after.addr("http"),
     );
     assert_ne!(theirs.shoutcast, ours.shoutcast);
-    wait_until("the relay", DEADLINE, || {
+    wait_until("the relay", || {
         theirs.answer(&get("/far/one.mp3", "")) == 200
     });
 
@@ -337,9 +328,9 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         format!("action=mount_{action}&mount=%2ffree.mp3&server=localhost&port={port}")
     };
     assert_eq!(reported(&format!("&said.{HEADER}={VALUE}")), 2);
-    wait_until("mount_add", DEADLINE, || reported(&mount("add")) == 2);
+    wait_until("mount_add", || reported(&mount("add")) == 2);
     for station in [&theirs, &ours] {
-        wait_until("the title by SHOUTcast's way", DEADLINE, || {
+        wait_until("the title by SHOUTcast's way", || {
             let document = http::get(station.addr, "/status-json.xsl?mount=/sc.mp3", DEADLINE);
             document.text().contains("Two")
         });
@@ -357,5 +348,5 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         assert!(listener.read_bytes(had + 70_000 + seconds, DEADLINE).len() >= seconds);
         assert!(!listener.ended());
     }
-    wait_until("mount_remove", DEADLINE, || reported(&mount("remove")) == 2);
+    wait_until("mount_remove", || reported(&mount("remove")) == 2);
 }

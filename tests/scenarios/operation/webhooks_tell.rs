@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use testkit::{Clip, Server, Volume, free_address, wait_until};
+use testkit::{Clip, Server, Volume, free_address};
 
 use crate::support::faults::{Bystander, Injection, is_journal_failing};
 use crate::support::storage::{self, BUCKET, Storage, unchecked};
 use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
-use crate::support::{DEADLINE, publish_rtmp, quoted};
+use crate::support::{DEADLINE, publish_rtmp, quoted, wait_until};
 
 #[test]
 fn what_a_killed_server_could_not_deliver_is_reported_with_the_same_identifier() {
@@ -23,7 +23,7 @@ fn what_a_killed_server_could_not_deliver_is_reported_with_the_same_identifier()
     let mut killed = server(root.path()).toml(&hooks).start();
     let _publisher = publish_rtmp(&killed, &Clip::Flv.seconds(30), STREAM);
     let refused = first.wait_for("/failing", "recording.started", 1).remove(0);
-    wait_until("both to have failed", DEADLINE, || {
+    wait_until("both to have failed", || {
         outcomes(&killed, "retried") >= 2.0
     });
     assert_eq!(queued(&killed), 2.0);
@@ -113,13 +113,13 @@ fn a_copy_is_reported_of_once_whatever_happens_to_the_server() {
     killed.process().kill();
     let mut second = server();
     storage::uploaded(&second, 9);
-    wait_until("word of all", DEADLINE, || reported().len() == 9);
+    wait_until("word of all", || reported().len() == 9);
     // Messages whose delivery was not persisted before the kill were repeated, as the same message.
     for (recording, ids) in &mut reported() {
         ids.dedup();
         assert_eq!(ids.len(), 1, "{recording}: {ids:?}");
     }
-    wait_until("nothing to tell", DEADLINE, || queued(&second) == 0.0);
+    wait_until("nothing to tell", || queued(&second) == 0.0);
     second.terminate(DEADLINE);
     let before = reported();
     // The server sends repetitions before new messages.
@@ -127,7 +127,7 @@ fn a_copy_is_reported_of_once_whatever_happens_to_the_server() {
     let last = "recordings/radio.mp3/2026-11-22/12-00-00Z-0.mp3";
     std::fs::write(root.path().join(last), media).unwrap();
     let third = server();
-    wait_until("word of the last", DEADLINE, || reported().len() == 10);
+    wait_until("word of the last", || reported().len() == 10);
     let mut now = reported();
     now.retain(|recording, _| before.contains_key(recording));
     assert_eq!(now, before);
@@ -151,7 +151,7 @@ fn show(server: &Server, times: usize) {
     for turn in 1..=times {
         let before = queued(server);
         publish_rtmp(server, &Clip::Flv.seconds(1), STREAM).wait(DEADLINE);
-        wait_until(&format!("the end of turn {turn}"), DEADLINE, || {
+        wait_until(&format!("the end of turn {turn}"), || {
             queued(server) >= before + 3.0
         });
     }
@@ -168,7 +168,7 @@ fn a_receiver_that_was_away_is_reported_everything_in_order() {
     let waiting = queued(&server);
     let receiver = Receiver::at(port);
     // The server retries the receiver within a minute.
-    wait_until("all to be delivered", 3 * DEADLINE, || {
+    testkit::wait_until("all to be delivered", 3 * DEADLINE, || {
         queued(&server) == 0.0
     });
     let reported = receiver.reported();
@@ -198,7 +198,7 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     other.during(|| show(&killed, 2));
     assert!(is_journal_failing(&killed, "webhooks"));
     volume.resize(8_192);
-    wait_until("the disk to take them", DEADLINE, || {
+    wait_until("the disk to take them", || {
         !is_journal_failing(&killed, "webhooks")
     });
     // A write to the existing file fails as well, temporarily.
@@ -211,7 +211,7 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     fault.wait();
     assert!(is_journal_failing(&killed, "webhooks"));
     drop(fault);
-    wait_until("the disk to take them", DEADLINE, || {
+    wait_until("the disk to take them", || {
         !is_journal_failing(&killed, "webhooks")
     });
     other.noticed_nothing();
@@ -220,7 +220,7 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     let second = server();
     assert_eq!(queued(&second), waiting);
     let receiver = Receiver::at(port);
-    wait_until("all to be delivered", 3 * DEADLINE, || {
+    testkit::wait_until("all to be delivered", 3 * DEADLINE, || {
         queued(&second) == 0.0
     });
     assert_eq!(receiver.reported().len() as f64, waiting);

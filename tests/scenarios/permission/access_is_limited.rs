@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use testkit::http::Listener;
-use testkit::{Certificate, Clip, PUBLISH_KEY, Player, Process, Server, Tool, wait_until};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Player, Process, Server, Tool};
 
 use crate::support::haproxy::Haproxy;
-use crate::support::{DEADLINE, codecs, is_admitted, publish_rtmp, repeat_to, wait_for_stream};
+use crate::support::{DEADLINE, codecs, is_admitted, publish_rtmp, repeat_to, wait_until};
 
 /// Runs curl for the first bytes; returns the status and the text.
 fn curl(url: &str, arguments: &[&str]) -> (u16, String) {
@@ -50,7 +50,6 @@ fn addresses_are_let_in_over_each_protocol_or_not() {
         )
         .start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let elsewhere = ["--interface", "127.0.0.2"];
     for path in [
         "/live/show.flv",
@@ -123,8 +122,6 @@ fn programs_pages_and_countries_are_let_in_or_not() {
     let clip = Clip::Flv.seconds(60);
     let _show = publish_rtmp(&server, &clip, "live/show");
     let _national = publish_rtmp(&server, &clip, "live/national");
-    wait_for_stream(&server, "live/show");
-    wait_for_stream(&server, "live/national");
 
     let flv = server.http_url("/live/show.flv");
     for (arguments, expected) in [
@@ -187,14 +184,14 @@ fn programs_pages_and_countries_are_let_in_or_not() {
         .start();
     let is_heard = |more: usize| {
         let before = listener.stdout().len();
-        wait_until("more of the stream", DEADLINE, || {
+        wait_until("more of the stream", || {
             listener.stdout().len() > before + more
         });
     };
     is_heard(0);
     assert_ne!(status(&playlist, &here), 403);
     fs::write(&banned, "192.0.2.0/24\n127.0.0.5 # a ripper\n").unwrap();
-    wait_until("the file to be read", DEADLINE, || {
+    wait_until("the file to be read", || {
         // A viewer over HLS ends when it has sent no request for a while.
         assert_ne!(status(&playlist, &here), 403, "it has begun");
         status(&url, &here) == 403
@@ -219,11 +216,11 @@ fn listeners(server: &Server) -> Vec<String> {
 
 fn wait_for_listener(server: &Server, address: &str) {
     let what = format!("a listener at {address}");
-    wait_until(&what, DEADLINE, || listeners(server) == [address]);
+    wait_until(&what, || listeners(server) == [address]);
 }
 
 fn wait_for_no_listener(server: &Server) {
-    wait_until("no listener", DEADLINE, || listeners(server).is_empty());
+    wait_until("no listener", || listeners(server).is_empty());
 }
 
 /// Starts a lasting listener by curl, at an address of the loopback.
@@ -249,7 +246,6 @@ fn balancers_name_their_clients_by_a_proxy_header() {
         .start();
     // Clients that are no proxies connect as before.
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
     for version in ["send-proxy", "send-proxy-v2"] {
         for (door, scheme) in [("http", "http"), ("https", "https")] {
             let balancer = Haproxy::of_tcp(server.addr(door), version);
@@ -278,7 +274,7 @@ fn balancers_name_their_clients_by_a_proxy_header() {
         let publisher = published(&server, Clip::Flv, &url, &stream);
         assert!(publisher.is_ok(), "{:?}", publisher.err());
         // The line has the client's address, and not the balancer's. Lines are written after the event.
-        wait_until("the line of the publisher", DEADLINE, || {
+        wait_until("the line of the publisher", || {
             let reported = server.log();
             let mut lines = reported.lines();
             lines.any(|line| line.contains(&stream) && line.contains("127.0.0.1:"))
@@ -318,7 +314,6 @@ fn proxies_name_their_clients_by_the_header_that_they_are_known_for() {
             .set("http", "client_header", &format!("{header:?}"))
             .start();
         let _show = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-        wait_for_stream(&server, "live/show");
         let proxy = Haproxy::of_http(server.addr("http"), says);
         let url = format!("http://{}/live/show.flv", proxy.addr());
         // The proxy passes on the headers that a client sends itself, and the server does not trust them.

@@ -1,10 +1,10 @@
 //! Hooks that were written for other servers receive the same requests from this one, from the first to the last.
 
 use serde_json::Value;
-use testkit::{Clip, Nginx, Process, Publisher, Server, Tool, wait_until};
+use testkit::{Clip, Nginx, Process, Publisher, Server, Tool};
 
 use crate::support::permission_hook::{Hook, KNOWN};
-use crate::support::{DEADLINE, play_url, take, wait_for_stream};
+use crate::support::{DEADLINE, play_url, take, wait_for_stream, wait_until};
 
 /// Plays two seconds with ffmpeg.
 fn play(url: &str) {
@@ -68,7 +68,7 @@ fn forms<const N: usize>(hook: &Hook, calls: [&str; N]) -> [String; N] {
         let is_meant = |form: &String| call != "connect" || form.contains("flashver=LNX");
         asked.find(|form| field(form, "call") == call && is_meant(form))
     };
-    wait_until("all calls", DEADLINE, || {
+    wait_until("all calls", || {
         calls.iter().all(|call| find(call).is_some())
     });
     calls.map(|call| find(call).unwrap())
@@ -126,7 +126,7 @@ fn one_of_nginx_rtmp_is_reported_of_what_continues_and_ends_it() {
     let seen = [(nginx.addr(), &of_nginx), (server.addr("rtmp"), &of_ours)].map(|(addr, hook)| {
         let url = format!("rtmp://{addr}/live/show?key={KNOWN}");
         let mut show = Publisher::Ffmpeg.start(&clip, &url);
-        wait_until("the publisher", DEADLINE, || {
+        wait_until("the publisher", || {
             hook.asked()
                 .iter()
                 .any(|form| field(form, "call") == "publish")
@@ -143,9 +143,7 @@ fn one_of_nginx_rtmp_is_reported_of_what_continues_and_ends_it() {
     for (expected, ours) in expected.iter().zip(&ours) {
         assert_eq!(fields(ours), fields(expected));
     }
-    wait_until("the publisher's end", DEADLINE, || {
-        streams(&server).is_empty()
-    });
+    wait_until("the publisher's end", || streams(&server).is_empty());
 }
 
 #[test]
@@ -167,7 +165,7 @@ fn ours_is_reported_of_listeners_over_http_and_ends_them() {
             .filter(|body| body.contains("_update\""))
             .collect::<Vec<_>>()
     };
-    wait_until("two updates", DEADLINE, || updates().len() >= 2);
+    wait_until("two updates", || updates().len() >= 2);
     assert_eq!(server.metrics().sum("carillon_listeners", &[]), 1.0);
     hook.revoke();
     listener.read_to_end(DEADLINE);
@@ -210,9 +208,7 @@ fn a_stream_is_published_and_played_under_the_name_that_the_hook_says() {
     // One secret identifies one publisher, which may come back at once.
     let before = epoch(&server);
     let _again = publish();
-    wait_until("the publisher to be back", DEADLINE, || {
-        epoch(&server) > before
-    });
+    wait_until("the publisher to be back", || epoch(&server) > before);
     assert_eq!(streams(&server), ["live/public"]);
 }
 
@@ -253,16 +249,16 @@ fn each_end_is_reported_once() {
             .filter(|reported: &Value| reported["action"] == action)
             .collect()
     };
-    wait_until("the listeners", DEADLINE, || {
+    wait_until("the listeners", || {
         server.metrics().sum("carillon_listeners", &[]) >= 3.0
     });
     assert!(reported("play_ended").is_empty() && reported("publish_ended").is_empty());
     for player in &mut players {
         player.kill();
     }
-    wait_until("their ends", DEADLINE, || reported("play_ended").len() >= 3);
+    wait_until("their ends", || reported("play_ended").len() >= 3);
     show.kill();
-    wait_until("the end of the stream", DEADLINE, || {
+    wait_until("the end of the stream", || {
         !reported("publish_ended").is_empty()
     });
     let ends = reported("play_ended");

@@ -25,14 +25,7 @@ fn offers(server: &Server, path: &str, key: &str) -> u16 {
 fn in_each_dialect_over_each_protocol() {
     let hook = Hook::start();
     let clip = Clip::Flv.seconds(30);
-    for dialect in [
-        "carillon",
-        "nginx-rtmp",
-        "srs",
-        "mediamtx",
-        "icecast",
-        "ome",
-    ] {
+    for dialect in "carillon nginx-rtmp srs mediamtx icecast ome".split(' ') {
         let server = hook.serve(dialect, &format!("dialect = \"{dialect}\""));
         let mut refused = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", UNKNOWN));
         assert!(
@@ -75,7 +68,6 @@ fn in_each_dialect_over_each_protocol() {
         // The configured key permits publishing without a request to the hook.
         let asked = hook.asked().len();
         let _own = publish_rtmp(&server, &clip, "live/own");
-        wait_for_stream(&server, "live/own");
         assert!(
             !hook.asked()[asked..]
                 .iter()

@@ -1,11 +1,11 @@
 //! A link, or a token, for one player at a time: the newest stays, over whatever protocol, and its connections count once.
 
 use serde_json::json;
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::guarded::{self, LINKS};
 use crate::support::token_issuer::{Issuer, SECRET, later};
-use crate::support::{DEADLINE, curl_status, publish_icecast, publish_rtmp, take, wait_for_stream};
+use crate::support::{DEADLINE, curl_status, publish_icecast, publish_rtmp, take, wait_until};
 
 fn start() -> (Server, [Process; 2]) {
     let server = Server::builder()
@@ -16,8 +16,6 @@ fn start() -> (Server, [Process; 2]) {
         publish_rtmp(&server, &Clip::Flv.seconds(180), "live/show"),
         publish_icecast(&server, Clip::Mp3, 180, "radio.mp3"),
     ];
-    wait_for_stream(&server, "live/show");
-    wait_for_stream(&server, "radio.mp3");
     (server, publishers)
 }
 
@@ -42,7 +40,7 @@ fn listeners(server: &Server) -> Vec<(String, String)> {
 
 /// Waits until these listen and no others: protocols, and prefixes of their programs' names.
 fn wait_for(server: &Server, expected: &[(&str, &str)]) {
-    wait_until(&format!("{expected:?} alone"), DEADLINE, || {
+    wait_until(&format!("{expected:?} alone"), || {
         let now = listeners(server);
         let fits = |(one, expected): (&(String, String), &(&str, &str))| {
             one.0 == expected.0 && one.1.starts_with(expected.1)
@@ -141,7 +139,7 @@ fn links_of_one_name_and_tokens_of_one_subject_are_counted_together() {
         let token = issuer.sign("secret", "HS256", &claims(agent), &json!({}));
         let bearer = format!("Authorization: Bearer {token}");
         players.push(curl(&server, agent, "/live/show.flv", &["-H", &bearer]));
-        wait_until(agent, DEADLINE, || {
+        wait_until(agent, || {
             listeners(&server).iter().any(|(_, it)| it == agent)
         });
     }

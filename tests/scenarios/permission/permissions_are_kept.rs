@@ -5,14 +5,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
 use crate::support::guarded::{
     ELSEWHERE, Guarded, HASHED, LINK_SECRET, OF_FILE, PLAIN, assert_secret, write_keys,
 };
 use crate::support::token_issuer::{Issuer, SECRET, later};
 use crate::support::{
-    DEADLINE, codecs, curl_status, publish_icecast, publish_rtmp, wait_for_stream,
+    DEADLINE, codecs, curl_status, publish_icecast, publish_rtmp, wait_for_stream, wait_until,
 };
 
 const WRONG: &str = "guess-at-the-key-90";
@@ -29,8 +29,6 @@ fn each_kind_permits_over_each_protocol() {
     let guarded = Guarded::start();
     let _show = publish_rtmp(&guarded.server, &Clip::Flv.seconds(60), "live/show");
     let _radio = publish_icecast(&guarded.server, Clip::Mp3, 60, "radio.mp3");
-    wait_for_stream(&guarded.server, "live/show");
-    wait_for_stream(&guarded.server, "radio.mp3");
     let to_play = guarded.sign(&["play", "live/show", "--for", "1h", "--match", "**"]);
     let to_publish = guarded.sign(&["publish", "live/show", "--for", "1h", "--match", "**"]);
     let own = ("--address", "127.0.0.1");
@@ -119,7 +117,6 @@ fn each_kind_permits_over_each_protocol() {
 fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
     let guarded = Guarded::start();
     let _show = publish_rtmp(&guarded.server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&guarded.server, "live/show");
     let elsewhere = guarded.sign(&["play", "other/a", "--for", "1h", "--match", "other/*"]);
     let to_publish = guarded.sign(&["publish", "live/show", "--for", "1h"]);
     let away = ["--address", "192.0.2.7", "--match", "**"];
@@ -194,17 +191,16 @@ fn keys_of_the_file_are_handed_out_and_revoked_without_a_restart() {
     const NEXT: &str = "the-next-key-8830-bob";
     let guarded = Guarded::start();
     let _show = publish_rtmp(&guarded.server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&guarded.server, "live/show");
     let status = |key: &str| guarded.first_bytes(&format!("/live/show.flv?key={key}"), &[]);
     assert_eq!((status(OF_FILE), status(NEXT)), (200, 401));
     let keys = guarded.folder.path().join("keys.toml");
     write_keys(&keys, NEXT);
-    wait_until("the new key", DEADLINE, || {
+    wait_until("the new key", || {
         guarded.logs().matches("the file of keys is read").count() == 2
     });
     assert_eq!((status(OF_FILE), status(NEXT)), (401, 200));
     fs::write(&keys, "[[key]]\nname = 5\n").unwrap();
-    wait_until("the error", DEADLINE, || {
+    wait_until("the error", || {
         guarded.logs().contains("their file is of no use")
     });
     assert_eq!((status(OF_FILE), status(NEXT)), (401, 200));
@@ -236,8 +232,6 @@ fn users_of_a_file_listen_by_their_password() {
         .start();
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
     let _other = publish_rtmp(&server, &Clip::Flv.seconds(60), "other/show");
-    wait_for_stream(&server, "live/show");
-    wait_for_stream(&server, "other/show");
     let status =
         |user: &str, path: &str| curl_status(&server.http_url(path), &["-r", "0-1", "-u", user]);
     let (ann, bob) = (format!("ann:{HASHED}"), format!("bob:{HASHED}"));
@@ -268,8 +262,6 @@ fn users_of_a_file_listen_by_their_password() {
     assert!(shown.contains("\"ann\""), "{shown}");
 
     write(format!("ann:{BCRYPT}\n"));
-    wait_until("bob is gone", DEADLINE, || {
-        status(&bob, "/live/show.flv") == 401
-    });
+    wait_until("bob is gone", || status(&bob, "/live/show.flv") == 401);
     assert_eq!(status(&ann, "/live/show.flv"), 200);
 }

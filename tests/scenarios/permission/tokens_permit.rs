@@ -4,10 +4,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::{Clip, Process, Server, ServerBuilder, Tool, wait_until};
+use testkit::{Clip, Process, Server, ServerBuilder, Tool};
 
 use crate::support::token_issuer::{Issuer, SECRET, later};
-use crate::support::{DEADLINE, curl_status, metric, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, curl_status, metric, publish_rtmp, wait_until};
 
 const ISSUER: &str = "https://issuer.test";
 
@@ -43,9 +43,7 @@ fn serve(keys: &str) -> ServerBuilder {
 }
 
 fn show(server: &Server) -> Process {
-    let publisher = publish_rtmp(server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(server, "live/show");
-    publisher
+    publish_rtmp(server, &Clip::Flv.seconds(120), "live/show")
 }
 
 /// Returns the status of a listener with a token.
@@ -179,7 +177,7 @@ fn keys_of_an_issuer_are_renewed_and_outlast_it() {
     issuer.publish(&json!(["rsa"]));
     let server = serve(&format!("jwks_url = \"{}\"", issuer.jwks_url())).start();
     let _show = show(&server);
-    wait_until("the keys", DEADLINE, || issuer.asked() > 0);
+    wait_until("the keys", || issuer.asked() > 0);
     let fetched = Instant::now();
     let old = issuer.token(&claims());
     let new = issuer.sign("next", "RS256", &claims(), &json!({"kid": "next"}));
@@ -201,7 +199,7 @@ fn keys_of_an_issuer_are_renewed_and_outlast_it() {
     let asked = issuer.asked();
     assert_eq!(status(&server, &new), 401, "it was asked just now");
     assert_eq!(issuer.asked(), asked);
-    wait_until("half a minute", REST * 2, || {
+    testkit::wait_until("half a minute", REST * 2, || {
         fetched.elapsed() > REST + Duration::from_secs(1)
     });
     assert_eq!(status(&server, &new), 200);
@@ -212,9 +210,7 @@ fn keys_of_an_issuer_are_renewed_and_outlast_it() {
         assert_eq!(status(&server, &guess), 401);
     }
     assert_eq!(issuer.asked(), asked + 1);
-    wait_until("the late server's keys", DEADLINE, || {
-        status(&late, &token) == 200
-    });
+    wait_until("the late server's keys", || status(&late, &token) == 200);
 }
 
 #[test]
@@ -248,12 +244,11 @@ fn keys_of_a_file_are_read_again_and_operators_may_have_tokens() {
     // A token's signature is verified once, and its permissions are checked each time.
     assert_eq!(status(&server, &old), 200);
     let _other = publish_rtmp(&server, &Clip::Flv.seconds(120), "other/show");
-    wait_for_stream(&server, "other/show");
     let elsewhere = server.http_url(&format!("/other/show.flv?jwt={old}"));
     assert_eq!(curl_status(&elsewhere, &[]), 403);
     assert_eq!(counted(), [1.0, 1.0, 2.0]);
     publish(json!(["ec"]));
-    wait_until("the new keys", DEADLINE, || {
+    wait_until("the new keys", || {
         server
             .log()
             .matches("the file of keys of tokens is read")
@@ -281,9 +276,9 @@ fn a_token_that_is_known_is_refused_when_it_is_over() {
     let _show = show(&server);
     // Some seconds of the leeway for clocks are left.
     let token = issuer.token(&but(json!({"exp": later(-22)})));
-    wait_until("the keys", DEADLINE, || status(&server, &token) != 503);
+    wait_until("the keys", || status(&server, &token) != 503);
     assert_eq!(status(&server, &token), 200);
-    wait_until("its end", DEADLINE, || status(&server, &token) == 403);
+    wait_until("its end", || status(&server, &token) == 403);
     let verified = metric(&server, "carillon_token_signatures_total", "result=right");
     assert_eq!(verified, 1.0, "it was not verified again");
 }

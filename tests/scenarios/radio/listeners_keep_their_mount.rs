@@ -1,14 +1,13 @@
 //! Listeners keep their stream and their connection while its source changes: to the fallback when the publisher leaves, and
 //! back when it returns. No decoder reports an error at either change.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Server, Tool};
 
 use crate::support::mount::{AUDIO, Mount, SECOND_BYTES, SECONDS, assert_decodes, is_of, mp3};
-use crate::support::{DEADLINE, entry, file, flv, wait_for_stream};
+use crate::support::{DEADLINE, entry, file, flv, publish_rtmp, wait_until};
 
 /// The operator uses the addresses of Icecast: listeners receive another stream while their own publisher stays connected, and
 /// are moved back; and a fallback is set for a stream that has none.
@@ -61,26 +60,12 @@ fn film(folder: &TempDir, size: &str, seed: u32) -> PathBuf {
     let pictures = format!("testsrc2=size={size}:rate=25:duration={SECONDS}");
     Tool::ffmpeg()
         .args(["-f", "lavfi", "-i", &noise, "-f", "lavfi", "-i", &pictures])
-        .args([
-            "-map",
-            "1:v",
-            "-map",
-            "0:a",
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-        ])
-        .args([
-            "-g", "25", "-bf", "0", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ac", "2",
-        ])
+        .args(["-map", "1:v", "-map", "0:a", "-c:v", "libx264"])
+        .args(["-preset", "ultrafast", "-g", "25", "-bf", "0"])
+        .args(["-pix_fmt", "yuv420p", "-c:a", "aac", "-ac", "2"])
         .arg(&path)
         .run(DEADLINE);
     path
-}
-
-fn publish_film(server: &Server, path: &Path, stream: &str) -> Process {
-    Tool::ffmpeg_publish(path, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()
 }
 
 /// Returns the protocol of a stream's publisher.
@@ -97,10 +82,8 @@ fn pictures_continue_over_both_switches() {
     let rule = "[[stream]]\nmatch = \"live/show\"\nfallback = \"live/backup\"\n";
     let server = Server::builder().toml(rule).start();
     let films = [("320x180", 1), ("480x270", 2)].map(|(size, seed)| film(&folder, size, seed));
-    let _backup = publish_film(&server, &films[1], "live/backup");
-    wait_for_stream(&server, "live/backup");
-    let mut studio = publish_film(&server, &films[0], "live/show");
-    wait_for_stream(&server, "live/show");
+    let _backup = publish_rtmp(&server, &films[1], "live/backup");
+    let mut studio = publish_rtmp(&server, &films[0], "live/show");
     let mut viewer = server.listen("/live/show.flv");
     assert_eq!(viewer.status(), 200);
     let mut more = |pictures: usize| {
@@ -110,14 +93,12 @@ fn pictures_continue_over_both_switches() {
     };
     more(50);
     studio.kill();
-    wait_until("the fallback", DEADLINE, || {
+    wait_until("the fallback", || {
         protocol(&server, "live/show") == "fallback"
     });
     more(75);
-    let mut _studio = publish_film(&server, &films[0], "live/show");
-    wait_until("the publisher", DEADLINE, || {
-        protocol(&server, "live/show") == "rtmp"
-    });
+    let mut _studio = publish_rtmp(&server, &films[0], "live/show");
+    wait_until("the publisher", || protocol(&server, "live/show") == "rtmp");
     more(75);
     assert!(!viewer.ended(), "one connection");
     for kind in [8, 9] {
@@ -161,7 +142,7 @@ fn files_fill_in_for_a_publisher_that_never_came() {
     );
     let server = Server::builder().toml(&rule).start();
     let mut listener = None;
-    wait_until("the file", DEADLINE, || {
+    wait_until("the file", || {
         let asked = server.listen("/radio.mp3");
         let is_there = asked.status() == 200;
         listener = is_there.then_some(asked);
@@ -182,7 +163,7 @@ fn files_fill_in_for_a_publisher_that_never_came() {
         (&"radio.mp3".into(), &"playing".into())
     );
     drop(listener);
-    let _: Duration = wait_until("the listener's leave", DEADLINE, || {
+    wait_until("the listener's leave", || {
         server.metrics().sum("carillon_listeners", &[]) == 0.0
     });
 }

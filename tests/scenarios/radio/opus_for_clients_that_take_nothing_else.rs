@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool};
 
-use crate::support::{DEADLINE, entry, publish_by, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, entry, publish_by, publish_icecast, publish_rtmp, wait_for_stream, wait_until,
+};
 
 /// Seconds of a stream that a listener records.
 const SECONDS: f64 = 6.0;
@@ -84,7 +86,7 @@ fn opus(server: &Server, stream: &str) -> serde_json::Value {
 }
 
 fn wait_for_state(server: &Server, stream: &str, state: &str) {
-    wait_until(&format!("{stream} to be {state}"), DEADLINE, || {
+    wait_until(&format!("{stream} to be {state}"), || {
         opus(server, stream)["state"] == state
     });
 }
@@ -98,7 +100,6 @@ fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     let server = server();
     let clip = Clip::Flv.seconds(40);
     let _publisher = publish_rtmp(&server, &clip, "live/show");
-    wait_for_stream(&server, "live/show");
     wait_for_state(&server, "live/show", "offered");
     assert_eq!(transcoded(&server), 0.0, "no listener yet");
     let page = server.get("/live/show/info.json");
@@ -108,14 +109,14 @@ fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     let files = ["a.ogg", "b.ogg"].map(|name| folder.path().join(name));
     let url = server.http_url("/live/show.ogg");
     let listeners = files.each_ref().map(|file| record(&url, file));
-    wait_until("the transcoder", DEADLINE, || {
+    wait_until("the transcoder", || {
         transcoded(&server) == 1.0 && opus(&server, "live/show")["state"] == "made"
     });
     for (listener, file) in listeners.into_iter().zip(&files) {
         ends_well(listener);
         assert_audio_like(file, &clip);
     }
-    wait_until("the transcoder's end", DEADLINE, || {
+    wait_until("the transcoder's end", || {
         transcoded(&server) == 0.0 && opus(&server, "live/show")["state"] == "offered"
     });
     let metrics = server.metrics();
@@ -158,10 +159,9 @@ fn opus_over_enhanced_rtmp_is_heard_as_it_is() {
 fn an_mp3_mount_is_heard_as_opus_at_once() {
     let server = server();
     let _publisher = publish_icecast(&server, Clip::Mp3, 40, "radio");
-    wait_for_stream(&server, "radio");
     wait_for_state(&server, "radio", "offered");
     // The burst exists for Opus as for MP3.
-    wait_until("a burst", DEADLINE, || {
+    wait_until("a burst", || {
         let streams = server.api("streams");
         streams["streams"][0]["ingest_bytes"].as_u64() > Some(80_000)
     });
@@ -180,7 +180,6 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
     let server = server();
     let clip = Clip::Flv.seconds(60);
     let mut publisher = publish_rtmp(&server, &clip, "live/show");
-    wait_for_stream(&server, "live/show");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("whole.ogg");
     let listener = record_for(12.0, &server.http_url("/live/show.ogg"), &file);
@@ -189,10 +188,10 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
             .metrics()
             .sum("carillon_transcoded_seconds_total", &[])
     };
-    wait_until("some Opus", DEADLINE, || made() > 3.0);
+    wait_until("some Opus", || made() > 3.0);
     publisher.kill();
     let _second = publish_rtmp(&server, &clip, "live/show");
-    wait_until("Opus of the second", DEADLINE, || made() > 8.0);
+    wait_until("Opus of the second", || made() > 8.0);
     assert_eq!(opus(&server, "live/show")["state"], "made");
     ends_well(listener);
     let (seconds, _) = decoded(&file);
@@ -229,7 +228,6 @@ fn where_it_is_turned_off_that_is_said() {
         .set("transcode", "enabled", "false")
         .start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     wait_for_state(&server, "live/show", "impossible");
     let answer = server.get("/live/show.ogg");
     assert_eq!(answer.status, 406);

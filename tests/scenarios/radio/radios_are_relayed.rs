@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 
 use testkit::http::Listener;
-use testkit::{ADMIN_PASSWORD, Clip, Icecast, PUBLISH_KEY, Server, framemd5, wait_until};
+use testkit::{ADMIN_PASSWORD, Clip, Icecast, PUBLISH_KEY, Server, framemd5};
 
 use crate::support::titles::update;
-use crate::support::{DEADLINE, assert_joins, entry, file, publish_radio, wait_for_stream};
+use crate::support::{
+    DEADLINE, assert_joins, entry, file, publish_radio, wait_for_stream, wait_until,
+};
 
 /// Bytes that a listener receives: some seconds of audio at 64 kb/s and more.
 const HEARD_BYTES: usize = 80_000;
@@ -45,7 +47,7 @@ fn a_mount_of_icecast_is_relayed_and_another_master_takes_its_place() {
         let mp3 = publish_radio(Clip::Mp3, &master.source_url("radio.mp3"));
         let ogg = publish_radio(Clip::OggVorbis, &master.source_url("radio.ogg"));
         let aac = publish_radio(Clip::Adts, &master.source_url("radio.aac"));
-        wait_until("a title to be taken", DEADLINE, || {
+        wait_until("a title to be taken", || {
             update(master.addr(), Icecast::PASSWORD, "song=Artist+-+Song") == 200
         });
         [mp3, ogg, aac]
@@ -77,7 +79,7 @@ fn a_mount_of_icecast_is_relayed_and_another_master_takes_its_place() {
     let [first, second] = masters.each_ref().map(|master| master.addr().to_string());
     assert!(peer().contains(&first), "{}", peer());
     masters[0].kill();
-    wait_until("the other master", DEADLINE, || peer().contains(&second));
+    wait_until("the other master", || peer().contains(&second));
     // The listener has stayed, and still receives the stream.
     let heard = listener.body().len();
     listener.read_bytes(heard + HEARD_BYTES, DEADLINE);
@@ -99,7 +101,7 @@ fn any_mount_of_a_master_is_fetched_by_its_own_name() {
     );
     let server = Server::builder().toml(&pull).start();
     for (mount, clip) in mounts {
-        wait_until(mount, DEADLINE, || {
+        wait_until(mount, || {
             Listener::get(master.addr(), &format!("/{mount}")).status() == 200
         });
         is_heard(server.addr("http"), &format!("far/{mount}"), clip);
@@ -125,7 +127,7 @@ fn an_icecast_relays_all_mounts_of_this_server() {
         ("radio.mp3", Clip::Mp3),
         ("talk/radio.ogg", Clip::OggVorbis),
     ] {
-        wait_until(mount, DEADLINE, || is_there(mount));
+        wait_until(mount, || is_there(mount));
         is_heard(slave.addr(), mount, clip);
     }
     assert_eq!(

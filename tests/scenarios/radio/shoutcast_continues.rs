@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 use testkit::http::{self, Listener};
-use testkit::{ADMIN_PASSWORD, Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
+use testkit::{ADMIN_PASSWORD, Clip, PUBLISH_KEY, Server, Tool, framemd5};
 
-use crate::support::{DEADLINE, assert_joins, file, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, file, wait_for_stream, wait_until};
 
 fn server() -> Server {
     Server::builder()
@@ -116,7 +116,7 @@ fn sources_of_version_one_are_heard_and_monitors_read_of_them() {
     }
     assert_eq!(get(web, "/currentsong?sid=7"), "Other");
     assert_eq!(title(&format!("pass={PUBLISH_KEY}&{song}")), 200);
-    wait_until("the title", DEADLINE, || {
+    wait_until("the title", || {
         get(web, "/currentsong?sid=2") == "Me - Tune, Two"
     });
 

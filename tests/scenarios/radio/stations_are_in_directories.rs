@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Clip, Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, Icecast, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::titles::update;
-use crate::support::{DEADLINE, metric, script};
+use crate::support::{DEADLINE, metric, script, wait_until};
 
 /// Icecast's longest delay: it adds a stream after a minute, and then polls from time to time.
 const ICECAST_DEADLINE: Duration = Duration::from_secs(240);
@@ -24,7 +24,7 @@ impl Directory {
             .arg(script("station_directory.py"))
             .start();
         let first = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the directory's port", DEADLINE, || first().contains('\n'));
+        wait_until("the directory's port", || first().contains('\n'));
         let port = first().lines().next().unwrap().parse().unwrap();
         Self { process, port }
     }
@@ -63,7 +63,7 @@ fn publish(addr: SocketAddr, password: &str) -> [Process; 2] {
         source("radio.mp3", &[&said[..], &more, &link].concat()),
         source("silent.mp3", &["-ice_public", "0"]),
     ];
-    wait_until("a title to be taken", DEADLINE, || {
+    wait_until("a title to be taken", || {
         update(addr, password, "song=Band+-+Song") == 200
     });
     sources
@@ -96,7 +96,7 @@ fn streams_are_added_touched_and_removed() {
     let mut theirs = publish(icecast.addr(), Icecast::PASSWORD);
     let mut ours = publish(server.addr("http"), PUBLISH_KEY);
     let is_asked = |path: &str, action: &str, deadline: Duration| {
-        wait_until(&format!("{action} to {path}"), deadline, || {
+        testkit::wait_until(&format!("{action} to {path}"), deadline, || {
             !directory.asked(path, action).is_empty()
         });
         directory.asked(path, action)[0].clone()
@@ -113,7 +113,7 @@ fn streams_are_added_touched_and_removed() {
     }
     let reported = is_asked("/ours", "add", DEADLINE);
     assert_eq!(reported["listenurl"], "http://radio.example:8000/radio.mp3");
-    wait_until("the stream to be listed", DEADLINE, || is_listed() == 1);
+    wait_until("the stream to be listed", || is_listed() == 1);
     // Directories that refuse or fail were requested too, and do not hinder the others.
     for path in ["/refusing", "/failing"] {
         is_asked(path, "add", DEADLINE);
@@ -134,9 +134,7 @@ fn streams_are_added_touched_and_removed() {
         metric(&server, "carillon_directory_requests_total", &label)
     };
     // A request is counted once its reply has arrived.
-    wait_until("the removal to be answered", DEADLINE, || {
-        count("removed") > 0.0
-    });
+    wait_until("the removal to be answered", || count("removed") > 0.0);
     assert_eq!((count("added"), count("removed")), (1.0, 1.0));
     assert!(count("touched") >= 1.0 && count("failed") >= 2.0);
 }

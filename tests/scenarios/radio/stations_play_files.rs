@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use testkit::{Server, Tool, wait_until};
+use testkit::{Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
 use crate::support::mount::{AUDIO, mp3, whole_units};
 use crate::support::session::Driven;
 use crate::support::station::{SECOND_BYTES, plays, serve, song, station};
-use crate::support::{DEADLINE, decodes_quietly, file, order_as};
+use crate::support::{DEADLINE, decodes_quietly, file, order_as, wait_until};
 
 /// Plays the station in a page, muted: without a sound device Firefox reports an error of anything that it plays aloud.
 /// Browsers decode muted audio, too.
@@ -49,9 +49,7 @@ fn browsers_play_on_over_joins_and_takeovers() {
     let cut = &whole[5 * SECOND_BYTES..][..4 * SECOND_BYTES];
     std::fs::write(folder.path().join("d.mp3"), cut).unwrap();
     let server = serve(&folder, "linger = \"1s\"\n");
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
+    wait_until("the station", || station(&server)["state"] == "playing");
     assert_eq!(station(&server)["refused_count"], 0);
     let (chromium, firefox) = (Browser::open(), Firefox::open());
     let browsers: [&dyn Driven; 2] = [&chromium, &firefox];
@@ -59,18 +57,14 @@ fn browsers_play_on_over_joins_and_takeovers() {
         tune_in(browser, &server);
     }
     for browser in browsers {
-        wait_until("four joins", DEADLINE, || played(browser) > 4.0 * SONG_MAX);
+        wait_until("four joins", || played(browser) > 4.0 * SONG_MAX);
     }
     let mut live = mp3().publish(&server, &elsewhere.path().join("live.mp3"), "radio.mp3");
-    wait_until("the publisher", DEADLINE, || {
-        station(&server)["state"] == "away"
-    });
+    wait_until("the publisher", || station(&server)["state"] == "away");
     // The browsers play longer than their buffers of the station, so they play the publisher.
     play_on(&browsers, 10.0);
     live.kill();
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
+    wait_until("the station", || station(&server)["state"] == "playing");
     play_on(&browsers, 10.0);
     assert!(firefox.decoded_audio() > 0, "it decodes what it plays");
     assert_eq!(server.metrics().sum("carillon_departures_total", &[]), 0.0);
@@ -80,9 +74,7 @@ fn browsers_play_on_over_joins_and_takeovers() {
 fn play_on(browsers: &[&dyn Driven], seconds: f64) {
     let until: Vec<f64> = browsers.iter().map(|it| played(*it) + seconds).collect();
     for (browser, until) in browsers.iter().zip(until) {
-        wait_until("the browsers to play on", DEADLINE, || {
-            played(*browser) > until
-        });
+        wait_until("the browsers to play on", || played(*browser) > until);
     }
 }
 
@@ -94,7 +86,7 @@ fn what_does_not_fit_is_refused_and_the_station_continues() {
     song(folder.path(), "slow", 3.0, &["-ar", "22050"]);
     std::fs::write(folder.path().join("broken.mp3"), [0x55; 5_000]).unwrap();
     let server = serve(&folder, "");
-    wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
+    wait_until("the station", || plays(&server, "Band - Song a"));
     let now = station(&server);
     assert_eq!(now["tracks"], 2);
     assert_eq!(now["refused_count"], 2);
@@ -131,9 +123,7 @@ fn what_does_not_fit_is_refused_and_the_station_continues() {
         let answer = order_as(&server, "POST", &path, content_type, body);
         assert_eq!(answer.status, status, "{name} {body}: {}", answer.text());
     }
-    wait_until("the next song", DEADLINE, || {
-        plays(&server, "Band - Song b")
-    });
+    wait_until("the next song", || plays(&server, "Band - Song b"));
     let now = station(&server);
     assert_eq!(now["history"][0]["outcome"], "skipped");
     assert_eq!(now["history"][0]["by"], "rotation");
@@ -165,9 +155,7 @@ fn songs_in_mp4_and_in_adts_are_one_stream() {
         aac_song(folder.path(), file, seconds);
     }
     let server = serve(&folder, "");
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
+    wait_until("the station", || station(&server)["state"] == "playing");
     let now = station(&server);
     assert_eq!(now["tracks"], 4, "{now}");
     assert_eq!(now["refused_count"], 0, "{now}");

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use testkit::http::Listener;
-use testkit::{Clip, Server, Tool, wait_until};
+use testkit::{Clip, Server, Tool};
 
-use crate::support::{DEADLINE, file, flv, order, play_url, publish_rtmp};
+use crate::support::station::station;
+use crate::support::{DEADLINE, file, flv, order, play_url, publish_rtmp, wait_until};
 
 const STREAM: &str = "live/cinema";
 
@@ -25,22 +26,16 @@ fn film(folder: &Path, name: &str, clip: Clip, seconds: u32) {
 /// Starts a server with a station of the films in a folder.
 fn serve(folder: &TempDir) -> Server {
     let path = folder.path().display();
-    let station =
+    let rule =
         format!("[[station]]\nstream = \"{STREAM}\"\nfolder = \"{path}\"\nlinger = \"1s\"\n");
-    let server = Server::builder().toml(&station).start();
-    wait_until("the station", DEADLINE, || {
-        station_of(&server)["state"] == "playing"
-    });
+    let server = Server::builder().toml(&rule).start();
+    wait_until("the station", || station(&server)["state"] == "playing");
     server
-}
-
-fn station_of(server: &Server) -> serde_json::Value {
-    server.api("stations")["stations"][0].clone()
 }
 
 /// Counts the films that have ended.
 fn ended(server: &Server) -> usize {
-    let history = station_of(server)["history"].clone();
+    let history = station(server)["history"].clone();
     history.as_array().expect("a list").len()
 }
 
@@ -128,7 +123,7 @@ fn films_are_one_stream_of_pictures_and_audio() {
         film(folder.path(), name, clip, seconds);
     }
     let server = serve(&folder);
-    let now = station_of(&server);
+    let now = station(&server);
     let format = now["format"].as_str().unwrap();
     assert!(format.starts_with("H.264 with AAC-LC, 44100 Hz"), "{now}");
     assert_eq!(
@@ -163,7 +158,7 @@ fn films_of_hevc_are_one_stream_too() {
         film(folder.path(), name, Clip::FlvHevc, 3);
     }
     let server = serve(&folder);
-    let now = station_of(&server);
+    let now = station(&server);
     let format = now["format"].as_str().unwrap();
     assert!(format.starts_with("HEVC with AAC-LC, 44100 Hz"), "{now}");
     assert_eq!(now["tracks"], 3, "{now}");
@@ -182,18 +177,14 @@ fn a_publisher_takes_over_and_the_next_film_follows_it() {
     let mut listener = server.listen(&format!("/{STREAM}.flv"));
     assert_eq!(listener.status(), 200);
     listener.read_bytes(10_000, DEADLINE);
-    let before = station_of(&server);
+    let before = station(&server);
     let mut live = publish_rtmp(&server, &Clip::FlvLarger.seconds(60), STREAM);
-    wait_until("the publisher", DEADLINE, || {
-        station_of(&server)["state"] == "away"
-    });
+    wait_until("the publisher", || station(&server)["state"] == "away");
     assert_eq!(server.api("streams")["streams"][0]["protocol"], "rtmp");
     read_pictures(&mut listener, 2, 50);
     live.kill();
-    wait_until("the station", DEADLINE, || {
-        station_of(&server)["state"] == "playing"
-    });
-    let now = station_of(&server);
+    wait_until("the station", || station(&server)["state"] == "playing");
+    let now = station(&server);
     assert_eq!(now["history"][0]["outcome"], "interrupted");
     assert_eq!(now["current"]["title"], before["next"]);
     read_pictures(&mut listener, 3, 50);
@@ -202,8 +193,8 @@ fn a_publisher_takes_over_and_the_next_film_follows_it() {
     let path = format!("stations/{STREAM}");
     let skipped = order(&server, "POST", &path, "{\"action\":\"skip\"}");
     assert_eq!(skipped, 202);
-    wait_until("the other film", DEADLINE, || {
-        station_of(&server)["current"]["title"] == before["current"]["title"]
+    wait_until("the other film", || {
+        station(&server)["current"]["title"] == before["current"]["title"]
     });
     read_pictures(&mut listener, 4, 50);
     let played = file(&flv::whole_tags(listener.body()));

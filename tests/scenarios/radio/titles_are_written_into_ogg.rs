@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use testkit::http::Listener;
-use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
@@ -14,7 +14,7 @@ use crate::support::mount::{AUDIO, whole_units};
 use crate::support::session::Driven;
 use crate::support::titles::{facts, update_mount};
 use crate::support::tones;
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 const TONE_HZ: f64 = 440.0;
 
@@ -37,7 +37,7 @@ const VORBIS: &[&str] = &["libvorbis", "-b:a", "96k"];
 const OPUS: &[&str] = &["libopus", "-b:a", "96k"];
 
 fn set_title(addr: SocketAddr, password: &str, mount: &str, query: &str) {
-    wait_until("a title to be taken", DEADLINE, || {
+    wait_until("a title to be taken", || {
         update_mount(addr, password, mount, query) == 200
     });
 }
@@ -126,7 +126,7 @@ fn each_title_is_a_link_that_players_show() {
             &format!("icecast://source:{password}@{addr}/{stream}"),
             codec,
         );
-        wait_until("the mount", DEADLINE, || facts(addr, stream).is_object());
+        wait_until("the mount", || facts(addr, stream).is_object());
         let mount = format!("/{stream}");
         let mut listener = Listener::get(addr, &mount);
         listener.read_bytes(1, DEADLINE);
@@ -212,7 +212,7 @@ fn continues(what: &str, browser: &impl Decodes, second: u64) {
     let wanted = browser.decoded().map(|decoded| decoded + more);
     let until = [0, 1].map(|index| position(browser, index) + f64::from(SECONDS));
     for (index, stream) in STREAMS.iter().enumerate() {
-        wait_until(&format!("{what} to go on with {stream}"), DEADLINE, || {
+        wait_until(&format!("{what} to go on with {stream}"), || {
             assert!(!has_stopped(browser, index), "{what} stopped {stream}");
             browser.decoded()[index] >= wanted[index] && position(browser, index) >= until[index]
         });
@@ -229,7 +229,7 @@ fn listen(browser: &impl Decodes, server: &Server) {
          new EventSource('/joined.ogg/titles').onmessage = event => \
          window.told.push(JSON.parse(event.data).title); return null;"
     ));
-    wait_until("both to be heard", DEADLINE, || {
+    wait_until("both to be heard", || {
         browser.decoded().iter().all(|decoded| *decoded > 0)
     });
 }
@@ -266,7 +266,7 @@ fn browsers_continue(codec: &'static [&'static str]) {
             String::from_utf8_lossy(body).contains(&event)
         });
         assert!(is_reported, "{title}");
-        wait_until("the other's title", DEADLINE, || {
+        wait_until("the other's title", || {
             facts(addr, "raw.ogg")["title"] == title
         });
         continues("Chromium", &chromium, CHROMIUM_SECOND);
@@ -281,7 +281,7 @@ fn browsers_continue(codec: &'static [&'static str]) {
     }
     // The page shows the titles, too.
     Driven::go(&chromium, &server.http_url("/joined.ogg/"));
-    wait_until("the title on the page", DEADLINE, || {
+    wait_until("the title on the page", || {
         Driven::run(
             &chromium,
             "return document.getElementById('title').textContent;",

@@ -1,10 +1,10 @@
 //! ICY titles arrive at fixed positions in the stream, and between them is the source's audio, byte for byte.
 
 use testkit::http::{Listener, deinterleave};
-use testkit::{Clip, Icecast, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, Icecast, PUBLISH_KEY, Server, Tool};
 
 use crate::support::titles::{arrives_within_one_interval, facts, set_title, update, update_mount};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_until};
 
 /// A mount's character set applies to the titles of its encoder and to those sent to players, as on icecast2.
 #[test]
@@ -26,7 +26,7 @@ fn a_mount_has_a_character_set() {
             .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
             .arg(format!("icecast://source:{password}@{addr}/radio.mp3"))
             .start();
-        wait_until("a title to be taken", DEADLINE, || {
+        wait_until("a title to be taken", || {
             update(addr, password, "song=%CF%F0%E8%E2%E5%F2") == 200
         });
         let mut listener = Listener::get_icy(addr, "/radio.mp3");
@@ -47,7 +47,6 @@ fn a_mount_has_a_character_set() {
 fn a_title_of_an_rtmp_stream_arrives_within_one_interval() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let addr = server.addr("http");
     let set = || update_mount(addr, PUBLISH_KEY, "/live/show", "song=On%20air");
     let _ = arrives_within_one_interval(&server, "/live/show.aac", "On air", set);
@@ -57,7 +56,6 @@ fn a_title_of_an_rtmp_stream_arrives_within_one_interval() {
 fn titles_come_in_many_spellings() {
     let server = Server::start();
     let _publisher = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut icy = Listener::get_icy(server.addr("http"), "/radio.mp3");
     let interval: usize = icy.header("icy-metaint").unwrap().parse().unwrap();
     for (query, title) in [

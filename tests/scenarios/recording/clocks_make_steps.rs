@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::hls::MediaPlaylist;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::faults::{Bystander, Clock, OTHER};
 use crate::support::recorded::{recording_into, recordings};
 use crate::support::storage::left_over;
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 /// Days by which the clock is behind, as on a board without a clock of its own, and days by which it is then wrongly ahead.
 const BEHIND: i64 = -500;
@@ -30,7 +30,7 @@ fn record(server: &Server, stream: &str) -> PathBuf {
     let mut publisher = publish_rtmp(server, &Clip::Flv.seconds(2), stream);
     publisher.wait(DEADLINE);
     let mut new = None;
-    wait_until("a recording", DEADLINE, || {
+    wait_until("a recording", || {
         let all = of(server, stream);
         new = all.into_iter().find(|path| !before.contains(path));
         new.is_some()
@@ -41,7 +41,7 @@ fn record(server: &Server, stream: &str) -> PathBuf {
 /// Returns the start of the first listed segment of the live stream, since 1970.
 fn listed(server: &Server) -> Duration {
     let mut found = None;
-    wait_until("a playlist", DEADLINE, || {
+    wait_until("a playlist", || {
         let text = server.get(&format!("/{OTHER}/hls/live.m3u8")).text();
         let playlist = MediaPlaylist::parse(&text);
         found = playlist.ok().and_then(|it| it.segments.first()?.date);
@@ -73,11 +73,11 @@ fn no_step_of_the_clock_removes_a_recording() {
     for (steps, days) in [(1, 0), (2, AHEAD)] {
         other.during(|| {
             clock.set(days);
-            wait_until("the step to be seen", DEADLINE, || {
+            wait_until("the step to be seen", || {
                 server.log().matches("clock has made a step").count() == steps
             });
             let before = std::mem::replace(&mut last, record(&server, TURN));
-            wait_until("the one before to go", DEADLINE, || !before.exists());
+            wait_until("the one before to go", || !before.exists());
         });
         kept.push(record(&server, "live/show"));
         for path in &kept {

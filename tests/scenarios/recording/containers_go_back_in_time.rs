@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, Tool, wait_until};
+use testkit::{Clip, Server, Tool};
 
 use crate::support::library::hasty;
 use crate::support::past::{after, has_seconds, is_final, listed, newest, on_disk, place, text};
 use crate::support::recorded::recording_into;
-use crate::support::{DEADLINE, file, marks, play_url, publish_icecast, publish_rtmp};
+use crate::support::{DEADLINE, file, marks, play_url, publish_icecast, publish_rtmp, wait_until};
 
 const STREAM: &str = "live/show";
 
@@ -80,7 +80,7 @@ fn ogg_from_a_time_on_is_one_stream_and_other_headers_are_links_of_it() {
     let server = server(&root);
     for (stream, clip) in streams.iter().zip(clips) {
         // The server finds the recordings on disk while it already serves.
-        wait_until("three recordings", DEADLINE, || {
+        wait_until("three recordings", || {
             let all = listed(&server, stream);
             all.len() == 3 && all.iter().all(is_final)
         });

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use testkit::hls::MediaPlaylist;
-use testkit::{PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, ServerBuilder, Tool};
 
-use crate::support::{DEADLINE, media_playlist, quoted, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, quoted, wait_for_stream, wait_until};
 
 const STREAM: &str = "live/show";
 const PLAYLIST: &str = "/live/show/hls/dvr.m3u8";
@@ -47,7 +47,7 @@ fn listing(server: &Server) -> Option<MediaPlaylist> {
 /// Waits until the playlist of the window meets the condition.
 fn wait_for(what: &str, server: &Server, is: impl Fn(&MediaPlaylist) -> bool) -> MediaPlaylist {
     let mut found = None;
-    wait_until(what, DEADLINE, || {
+    wait_until(what, || {
         found = listing(server).filter(|listing| is(listing));
         found.is_some()
     });
@@ -129,7 +129,7 @@ fn a_player_goes_from_the_window_s_beginning_to_the_present() {
 
     let info = server.get("/live/show/info.json").text();
     assert!(info.contains("../show/index.m3u8?dvr"), "{info}");
-    wait_until("the oldest files to be removed", DEADLINE, || {
+    wait_until("the oldest files to be removed", || {
         numbers(root.path())
             .first()
             .is_some_and(|first| *first > oldest)
@@ -156,10 +156,10 @@ fn a_directory_that_is_gone_is_reported_once_and_listeners_continue() {
             .get(&format!("carillon_hls_dvr_{name}_total"))
     };
     let is_above = |name: &str, figure: f64| count(name).is_some_and(|count| count > figure);
-    wait_until("segments on disk", DEADLINE, || is_above("segments", 2.0));
+    wait_until("segments on disk", || is_above("segments", 2.0));
     std::fs::rename(&root, folder.path().join("away")).unwrap();
     std::fs::write(&root, "no directory").unwrap();
-    wait_until("failures", DEADLINE, || is_above("failures", 2.0));
+    wait_until("failures", || is_above("failures", 2.0));
     let reported = server.log().matches("the disk takes no segments").count();
     assert_eq!(reported, 1, "{}", server.log());
     let live = media_playlist(&server, "/live/show/hls/live.m3u8");
@@ -170,8 +170,6 @@ fn a_directory_that_is_gone_is_reported_once_and_listeners_continue() {
 
     std::fs::remove_file(&root).unwrap();
     let written = count("segments").unwrap();
-    wait_until("segments again", DEADLINE, || {
-        is_above("segments", written + 1.0)
-    });
+    wait_until("segments again", || is_above("segments", written + 1.0));
     server.wait_for_log("a DVR window is kept again", DEADLINE);
 }

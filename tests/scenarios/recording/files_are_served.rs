@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use testkit::http::{Response, deinterleave};
-use testkit::{Clip, Tool, framemd5, wait_until};
+use testkit::{Clip, Tool, framemd5};
 
 use crate::support::browser::Browser;
 use crate::support::films::of_one_keyframe;
@@ -14,7 +14,9 @@ use crate::support::hls_page::ChromiumPlayer;
 use crate::support::library::{BYTES, FILM, FRAGMENTED, Library, SECONDS};
 use crate::support::past::counted;
 use crate::support::shows::{AAC, H264, Show, check_vlc, start_vlc};
-use crate::support::{DEADLINE, connect, curl, file, media_playlist, publish_icecast, remux};
+use crate::support::{
+    DEADLINE, connect, curl, file, media_playlist, publish_icecast, remux, wait_until,
+};
 
 /// Size of a file in bytes that no socket's buffers hold.
 const LARGE: usize = 64 << 20;
@@ -27,11 +29,11 @@ fn a_live_stream_wins_over_a_file_of_its_name() {
     let of_file = |answer: &Response| answer.header("etag").is_some();
     assert!(of_file(&curl(&server, "/vod/radio.mp3", &["-I"])));
     let publisher = publish_icecast(&server, Clip::Mp3, 60, "vod/radio.mp3");
-    wait_until("the stream in place of the file", DEADLINE, || {
+    wait_until("the stream in place of the file", || {
         !of_file(&curl(&server, "/vod/radio.mp3", &["-I"]))
     });
     drop(publisher);
-    wait_until("the file again", DEADLINE, || {
+    wait_until("the file again", || {
         of_file(&curl(&server, "/vod/radio.mp3", &["-I"]))
     });
 }
@@ -114,14 +116,14 @@ fn chromium_plays_and_seeks_a_film() {
         seen
     };
     let time = |seen: &Value| seen[1].as_f64().unwrap_or_default();
-    wait_until("Chromium to play", DEADLINE, || time(&seen()) > 1.0);
+    wait_until("Chromium to play", || time(&seen()) > 1.0);
     let duration = seen()[0].as_f64().unwrap();
     assert!((duration - f64::from(SECONDS)).abs() < 1.0, "{duration}");
     let half = duration / 2.0;
     browser.run(&format!(
         "document.querySelector('video').currentTime = {half}; return null;"
     ));
-    wait_until("Chromium to go on from the middle", DEADLINE, || {
+    wait_until("Chromium to go on from the middle", || {
         let seen = seen();
         seen[2] == false && time(&seen) > half + 1.0
     });
@@ -226,7 +228,7 @@ fn a_slow_client_delays_no_other() {
     let request = b"GET /vod/large.ts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     slow.write_all(request).unwrap();
     // The slow client's file is being sent, and the client reads nothing.
-    wait_until("a read for the slow client", DEADLINE, || {
+    wait_until("a read for the slow client", || {
         server.metrics().get(BYTES) > Some(0.0)
     });
     let other = curl(&server, "/vod/large.ts", &[]);

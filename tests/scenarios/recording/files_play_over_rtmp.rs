@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Player, Server, Tool, wait_until};
+use testkit::{Clip, Player, Server, Tool};
 
 use crate::support::library::{hasty, rtmpdump};
 use crate::support::wire::Wire;
-use crate::support::{DEADLINE, marks, play_url, publish_rtmp, remux, wait_for_stream};
+use crate::support::{DEADLINE, marks, play_url, publish_rtmp, remux, wait_until};
 
 /// Length of the film in seconds, with a keyframe in each, 25 frames a second, and B-frames.
 const SECONDS: u32 = 20;
@@ -208,12 +208,11 @@ fn a_live_stream_wins_over_a_film_of_its_name() {
     let stream = format!("{FOLDER}/film");
     let clip = Clip::Flv.seconds(SECONDS);
     let mut publisher = publish_rtmp(&server, &clip, &stream);
-    wait_for_stream(&server, &stream);
     // A player that requests recorded media gets the file.
     let recorded = rtmpdump(&server, "films/film", &[]);
     assert_whole("film", &recorded, &library.file("film.flv"));
     let mut player = Player::Ffmpeg.start(&url(&server, "film"));
-    wait_until("a listener of the stream", DEADLINE, || {
+    wait_until("a listener of the stream", || {
         server.metrics().sum("carillon_listeners", &[]) == 1.0
     });
     assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());

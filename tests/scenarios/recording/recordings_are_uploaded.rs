@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testkit::{Clip, Server, Tool, free_address, wait_until};
+use testkit::{Clip, Server, Tool, free_address};
 
 use crate::support::storage::{
     BUCKET, PART_BYTES, Storage, USER, assert_sent_once, assert_stored, credentials, key,
     left_over, recordings, server, unchecked, uploaded, uploads, wait_for_backlog,
     wait_for_no_object,
 };
-use crate::support::{DEADLINE, delete, order, publish_rtmp};
+use crate::support::{DEADLINE, delete, order, publish_rtmp, wait_until};
 
 #[test]
 fn every_recording_arrives_whatever_fails() {
@@ -27,20 +27,20 @@ fn every_recording_arrives_whatever_fails() {
     // A large file takes six seconds, but its short last part needs only a moment.
     let mut killed = server("32").start();
     // The storage is away, and the server reports that.
-    wait_until("failures", DEADLINE, || uploads(&killed, "failed") >= 1.0);
+    wait_until("failures", || uploads(&killed, "failed") >= 1.0);
     wait_for_backlog(&killed, sizes.iter().sum());
     killed.wait_for_log("Connection refused", DEADLINE);
     // The storage appears; the server is killed in the middle of a file, and returns.
     let storage = Storage::start(address, None);
     let is_part = |target: &String| target.contains("partNumber=");
-    wait_until("a part", DEADLINE, || storage.taken().keys().any(is_part));
+    wait_until("a part", || storage.taken().keys().any(is_part));
     killed.process().kill();
     let mut server_up = server("0").start();
     let all = uploaded(&server_up, files.len());
     assert_stored(&storage, &all, &files);
     // Nothing was sent twice, except parts whose arrival was not persisted before the kill.
     assert_sent_once(&storage);
-    wait_until("every part, in its log as well", DEADLINE, || {
+    wait_until("every part, in its log as well", || {
         storage.taken().keys().filter(|it| is_part(it)).count() == 2 * 4
     });
     wait_for_backlog(&server_up, 0);
@@ -49,9 +49,9 @@ fn every_recording_arrives_whatever_fails() {
         let all = recordings(server);
         all.len() == files.len() && all.iter().all(|one| one["path"].is_null())
     };
-    wait_until("files to go", DEADLINE, || is_gone(&server_up));
+    wait_until("files to go", || is_gone(&server_up));
     let folder = root.path().join("recordings/radio.mp3");
-    wait_until("their folder to go", DEADLINE, || !folder.exists());
+    wait_until("their folder to go", || !folder.exists());
     let sent = storage.taken();
     server_up.terminate(DEADLINE);
     let server_up = server("0").start();
@@ -82,9 +82,7 @@ fn the_catalogue_is_made_again_from_the_disk() {
     let path = |one: &Value| format!("recordings/{}", one["id"].as_str().expect("an id"));
     let pin = r#"{"pinned": true}"#;
     let mut killed = start();
-    wait_until("all of them", DEADLINE, || {
-        recordings(&killed).len() == files.len()
-    });
+    wait_until("all of them", || recordings(&killed).len() == files.len());
     // Two are pinned and one is removed, before anything is uploaded.
     let found = recordings(&killed);
     for pinned in [1, 3] {
@@ -93,7 +91,7 @@ fn the_catalogue_is_made_again_from_the_disk() {
     delete(&killed, &path(&found[5]));
     let storage = Storage::start(address, None);
     let all = uploaded(&killed, files.len() - 1);
-    wait_until("the files to go that are not pinned", DEADLINE, || {
+    wait_until("the files to go that are not pinned", || {
         let is_left = |one: &Value| one["path"].is_null() != (one["pinned"] == true);
         recordings(&killed).iter().all(is_left)
     });
@@ -126,9 +124,7 @@ fn the_catalogue_is_made_again_from_the_disk() {
     assert_eq!(of_files(listed), of_files(&before));
     // The journal of copies is read once the files are listed.
     let again = start();
-    wait_until("the same catalogue", DEADLINE, || {
-        recordings(&again) == before
-    });
+    wait_until("the same catalogue", || recordings(&again) == before);
 }
 
 #[test]
@@ -187,7 +183,7 @@ fn wrong_credentials_are_reported_and_can_be_mended() {
     let begun = Instant::now();
     let server = server(root.path(), storage.address, &path, "1h").start();
     let refused = || uploads(&server, "refused");
-    wait_until("three refusals", DEADLINE, || refused() >= 3.0);
+    wait_until("three refusals", || refused() >= 3.0);
     // Each refusal is one request, and the waits between them grow: half a second, and one second, at least.
     assert!(begun.elapsed() >= Duration::from_millis(1_500));
     let log = storage.process.stderr();

@@ -2,12 +2,14 @@
 //! clips.
 
 use serde_json::Value;
-use testkit::{Clip, Server, Tool, framemd5, wait_until};
+use testkit::{Clip, Server, Tool, framemd5};
 
 use crate::support::browser::Browser;
 use crate::support::past::{STREAM, counted, has_seconds, is_final, newest, on_disk, server, text};
 use crate::support::recorded::recording_into;
-use crate::support::{DEADLINE, curl, marks, media_playlist, order, publish_icecast, publish_rtmp};
+use crate::support::{
+    DEADLINE, curl, marks, media_playlist, order, publish_icecast, publish_rtmp, wait_until,
+};
 
 /// Returns the viewers' list, newest first.
 fn list(server: &Server, stream: &str) -> Vec<Value> {
@@ -81,7 +83,7 @@ fn a_recording_is_downloaded_and_played_at_the_streams_address() {
     }
     let browser = Browser::open();
     browser.go(&server.http_url(&path));
-    wait_until("Chromium to play the recording", DEADLINE, || {
+    wait_until("Chromium to play the recording", || {
         let seen = browser.run(
             "const video = document.querySelector('video'); \
              return [video?.currentTime ?? 0, video?.error?.message];",
@@ -184,12 +186,12 @@ fn clips_are_cut_from_several_recordings() {
     let path = format!("streams/{STREAM}/recording");
     let split = order(&server, "POST", &path, "{\"action\": \"split\"}");
     assert_eq!(split, 204);
-    wait_until("a second recording", DEADLINE, || {
+    wait_until("a second recording", || {
         let all = list(&server, STREAM);
         all.len() == 2 && has_seconds(6.0)(&all[0])
     });
     publisher.wait(DEADLINE);
-    wait_until("both finalised", DEADLINE, || {
+    wait_until("both finalised", || {
         list(&server, STREAM).iter().all(is_final)
     });
     let all = list(&server, STREAM);
@@ -222,14 +224,8 @@ fn clips_are_cut_from_several_recordings() {
         &framemd5::packets(path.path())
     )));
     let probed = Tool::ffprobe()
-        .args([
-            "-v",
-            "error",
-            "-of",
-            "csv=p=0",
-            "-show_entries",
-            "format=start_time",
-        ])
+        .args(["-v", "error", "-of", "csv=p=0"])
+        .args(["-show_entries", "format=start_time"])
         .arg(path.path())
         .run(DEADLINE);
     let begins: f64 = String::from_utf8(probed).unwrap().trim().parse().unwrap();
@@ -280,7 +276,7 @@ fn the_streams_page_lists_and_plays_its_recordings() {
     let browser = Browser::open();
     browser.go(&server.http_url(&format!("/{STREAM}/")));
     let plays_past = |what: &str, from: f64| {
-        wait_until(what, DEADLINE, || {
+        wait_until(what, || {
             let seen = browser.run(PAST);
             assert!(seen[2].is_null(), "{seen}");
             seen[0].as_f64() > Some(from)
@@ -292,7 +288,7 @@ fn the_streams_page_lists_and_plays_its_recordings() {
              const found = all.find(one => one.textContent === '{words}'); \
              found?.click(); return Boolean(found);"
         );
-        wait_until(words, DEADLINE, || browser.run(&script) == true);
+        wait_until(words, || browser.run(&script) == true);
     };
     // The player starts at the beginning of the live recording, and moves to another place in it.
     press("From the start");
@@ -330,17 +326,17 @@ fn the_streams_page_shows_older_recordings_on_demand() {
     browser.go(&server.http_url("/radio.mp3/"));
     let rows = "return document.querySelectorAll('#recorded li').length;";
     for count in [50, 100, 110] {
-        wait_until("rows", DEADLINE, || browser.run(rows) == count);
+        wait_until("rows", || browser.run(rows) == count);
         if count > 50 {
             // The first new row has the focus, so that a keyboard continues from there.
             let focused = "const all = [...document.querySelectorAll('#recorded li')]; \
                  return all.findIndex(one => one.contains(document.activeElement));";
             let expected = if count == 100 { 50 } else { 100 };
-            wait_until("the focus", DEADLINE, || browser.run(focused) == expected);
+            wait_until("the focus", || browser.run(focused) == expected);
         }
         let is_there = "return !document.getElementById('more-recorded').hidden;";
         let expected = count < 110;
-        wait_until("the button", DEADLINE, || browser.run(is_there) == expected);
+        wait_until("the button", || browser.run(is_there) == expected);
         browser.run("document.getElementById('more-recorded').click(); return null;");
     }
 }

@@ -4,14 +4,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, Signal, Volume, wait_until};
+use testkit::{Clip, Server, Signal, Volume};
 
 use crate::support::faults::{Bystander, Injection};
 use crate::support::recorded::{
     STREAM, finalised, probe, recordings, seconds, server, wait_for_seconds,
 };
 use crate::support::webhook_receiver::{Receiver, webhook};
-use crate::support::{DEADLINE, assert_joins, file, order, publish_rtmp};
+use crate::support::{DEADLINE, assert_joins, file, order, publish_rtmp, wait_until};
 use crate::support::{flv, marks, metric};
 
 /// Number of power failures, and seconds of media recorded between two.
@@ -79,7 +79,7 @@ fn twenty_losses_of_power_cost_fifteen_seconds_at_most() {
         };
         let _volumes: Vec<Volume> = images.iter().enumerate().map(mount).collect();
         let server = server(&root).start();
-        wait_until("all to be recovered", DEADLINE, || {
+        wait_until("all to be recovered", || {
             open_files(&root) == 0
                 && recordings(&server)
                     .iter()
@@ -177,15 +177,13 @@ fn a_full_disk_is_reported_and_recorded_to_again_once_it_has_room() {
         first.wait_for_log("the disk takes no recording", DEADLINE);
         // Of this stream only what the log still holds may be written, though the recorder tries more than once.
         publish_rtmp(&first, &Clip::Flv.seconds(12), "live/late").wait(DEADLINE);
-        wait_until("its end", DEADLINE, || {
+        wait_until("its end", || {
             !first.api("streams").to_string().contains("live/late")
         });
     });
-    wait_until("the gap to be counted", DEADLINE, || {
-        gaps(&first, "disk") >= 1.0
-    });
+    wait_until("the gap to be counted", || gaps(&first, "disk") >= 1.0);
     // The disk may or may not have room for its index.
-    wait_until("what was recorded to be closed", DEADLINE, || {
+    wait_until("what was recorded to be closed", || {
         let all = recordings(&first);
         all.first().is_some_and(|it| it["state"] != "open")
     });
@@ -202,9 +200,9 @@ fn a_full_disk_is_reported_and_recorded_to_again_once_it_has_room() {
         all.retain(|it| it["stream"] == STREAM);
         all
     };
-    wait_until("another recording", DEADLINE, || of_show().len() == 2);
+    wait_until("another recording", || of_show().len() == 2);
     first.wait_for_log("the disk takes recordings again", DEADLINE);
-    wait_until("it to grow", DEADLINE, || {
+    wait_until("it to grow", || {
         of_show()[1]["seconds"].as_f64() >= Some(2.0)
     });
     assert_eq!(
@@ -213,7 +211,7 @@ fn a_full_disk_is_reported_and_recorded_to_again_once_it_has_room() {
         "one gap of each, however often it was tried"
     );
     other.noticed_nothing();
-    wait_until("both to be told", DEADLINE, || {
+    wait_until("both to be told", || {
         let mut started = receiver.of("/ok", "recording.started");
         started.retain(|it| it["message"]["data"]["stream"] == STREAM);
         started.len() == 2
@@ -251,11 +249,11 @@ fn the_end_of_the_server_does_not_wait_for_a_disk_that_hangs() {
     wait_for_seconds(&first, 2.0);
     let ports: [SocketAddr; 3] = ["rtmp", "http", "admin"].map(|name| first.addr(name));
     let frozen = volume.freeze();
-    wait_until("the recorder to hang", DEADLINE, || lag(&first) >= 3.0);
+    wait_until("the recorder to hang", || lag(&first) >= 3.0);
     let reported = seconds(&first);
     first.process().signal(Signal::TERM);
     let pid = first.pid();
-    wait_until("its end", DEADLINE, || has_ended(pid));
+    wait_until("its end", || has_ended(pid));
     assert!(first.log().contains("a disk hangs"), "{}", first.log());
     // Another server can take its place.
     for port in ports {
@@ -285,7 +283,7 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_reported()
     let mut other = Bystander::of(&server);
     for (number, call) in ["fdatasync", "renameat2"].into_iter().enumerate() {
         let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(5), STREAM);
-        wait_until("another recording", DEADLINE, || {
+        wait_until("another recording", || {
             recordings(&server).len() == number + 1
         });
         other.during(|| {
@@ -298,7 +296,7 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_reported()
             let path = format!("recordings/{}", one["id"].as_str().unwrap());
             assert_eq!(order(&server, "DELETE", &path, ""), 409);
             // The time until the next attempt passes meanwhile.
-            wait_until("it to be told", DEADLINE, || {
+            wait_until("it to be told", || {
                 server.log().matches("a recording stays open").count() == number + 1
             });
         });
@@ -308,7 +306,7 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_reported()
     }
     // Somebody moves the next recording away while it is written.
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(5), STREAM);
-    wait_until("the third", DEADLINE, || recordings(&server).len() == 3);
+    wait_until("the third", || recordings(&server).len() == 3);
     let third = recordings(&server).remove(2);
     let path = PathBuf::from(third["path"].as_str().unwrap());
     other.during(|| {

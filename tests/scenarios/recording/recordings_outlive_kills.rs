@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::flv;
 use crate::support::recorded::{STREAM, finalised, probe, recordings, server};
-use crate::support::{DEADLINE, assert_joins, file, publish_rtmp};
+use crate::support::{DEADLINE, assert_joins, file, publish_rtmp, wait_until};
 
 /// Numbers of kills and of streams, whose product is a hundred files that are cut.
 const KILLS: usize = 10;
@@ -75,7 +75,7 @@ fn kill_one(root: &Path, clip: &Path, random: &mut Random) -> Killed {
     let _publisher = publish(&server, clip);
     let is_open = |recording: &serde_json::Value| recording["state"] == "open";
     let wanted = random.below(3) as f64;
-    wait_until("all streams to be recorded", DEADLINE, || {
+    wait_until("all streams to be recorded", || {
         let mut open = recordings(&server);
         open.retain(is_open);
         open.len() == STREAMS && open.iter().any(|one| seconds(one) >= wanted)
@@ -114,9 +114,7 @@ fn a_hundred_files_that_were_cut_have_all_that_was_written() {
                 !part.exists() && (is_finalised || !closed.exists())
             })
         };
-        wait_until("all to be recovered", DEADLINE, || {
-            is_done(&recordings(&server))
-        });
+        wait_until("all to be recovered", || is_done(&recordings(&server)));
         for (reported, file) in killed.open.iter().zip(&files) {
             cut += 1;
             if !file.exists() {
@@ -171,7 +169,7 @@ impl Example {
         let root = tempfile::tempdir().unwrap();
         let mut killed = server(root.path()).start();
         let _publisher = publish_rtmp(&killed, &Clip::Flv.seconds(30), STREAM);
-        wait_until("some seconds to be recorded", DEADLINE, || {
+        wait_until("some seconds to be recorded", || {
             recordings(&killed)
                 .first()
                 .is_some_and(|one| seconds(one) >= 4.0)
@@ -239,7 +237,7 @@ fn fifty_kills_amid_finalising_leave_files_as_they_were_or_as_they_become() {
         }
         let wanted = (named() + 1 + random.below(20) as usize).min(filled * UNFINISHED);
         let mut server = server(root.path()).start();
-        wait_until("some to be named", DEADLINE, || named() >= wanted);
+        wait_until("some to be named", || named() >= wanted);
         random.pass(10);
         server.process().kill();
         for path in files(root.path()) {
@@ -254,7 +252,7 @@ fn fifty_kills_amid_finalising_leave_files_as_they_were_or_as_they_become() {
     }
     println!("{between} times a file was found between the two, after {INTERRUPTIONS} kills");
     let server = server(root.path()).start();
-    wait_until("all to be finalised", DEADLINE, || {
+    wait_until("all to be finalised", || {
         let is_finalised = |path: &PathBuf| std::fs::read(path).unwrap() == example.finalised;
         named() == filled * UNFINISHED && files(root.path()).iter().all(is_finalised)
     });

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use testkit::http::Response;
-use testkit::{Clip, Server, Tool, free_address, wait_until};
+use testkit::{Clip, Server, Tool, free_address};
 
 use crate::support::browser::Browser;
 use crate::support::storage::{self, Storage, recordings, unchecked, uploaded};
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{DEADLINE, publish_rtmp, wait_until};
 
 const STREAM: &str = "live/show";
 
@@ -43,7 +43,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     assert_eq!(curl(&first, &path, &[]).status, 200);
     first.terminate(DEADLINE);
     let server = server("0s");
-    wait_until("the file to go", DEADLINE, || {
+    wait_until("the file to go", || {
         let all = recordings(&server);
         all.len() == 1 && all[0]["path"].is_null()
     });
@@ -109,18 +109,18 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     assert_eq!(led, 5.0);
     // The page of a live stream lists the recording as well, and plays it.
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), STREAM);
-    wait_until("the stream", DEADLINE, || {
+    wait_until("the stream", || {
         server.get(&format!("/{STREAM}/")).status == 200
     });
     let browser = Browser::open();
     browser.go(&server.http_url(&format!("/{STREAM}/")));
-    wait_until("the stream to play", DEADLINE, || {
+    wait_until("the stream to play", || {
         browser
             .run("return document.getElementById('video').currentTime;")
             .as_f64()
             > Some(0.5)
     });
-    wait_until("the recording in the list", DEADLINE, || {
+    wait_until("the recording in the list", || {
         // Late events of the stream's own player do not stop the recording.
         let script = format!(
             "const rows = [...document.querySelectorAll('#recorded li')]; \
@@ -131,7 +131,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
         );
         browser.run(&script) == true
     });
-    wait_until("the copy to play", DEADLINE, || {
+    wait_until("the copy to play", || {
         let seen = browser.run(
             "const past = document.getElementById('past'); \
              return [past.currentTime, past.error?.message];",

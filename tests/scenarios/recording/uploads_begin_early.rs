@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address};
 
-use crate::support::DEADLINE;
 use crate::support::storage::{self, Storage, key, recordings, unchecked};
+use crate::support::{DEADLINE, wait_until};
 
 /// Makes four seconds of 24 Mb/s, so that a part is full every three.
 fn heavy_clip(folder: &Path) -> PathBuf {
@@ -56,7 +56,6 @@ fn assert_copied(server: &Server, storage: &Storage, stream: &str) {
     };
     wait_until(
         "the copy",
-        DEADLINE,
         || matches!(&of_stream()[..], [one] if one["uploaded"] == true),
     );
     let one = of_stream().remove(0);
@@ -80,7 +79,7 @@ fn parts_arrive_before_their_recording_ends() {
             .start()
     };
     let early = |stream: &str| {
-        wait_until("two parts", DEADLINE, || parts(&storage, stream).len() >= 2);
+        wait_until("two parts", || parts(&storage, stream).len() >= 2);
         parts(&storage, stream)
     };
     let mut killed = server();

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use testkit::{free_address, wait_until};
+use testkit::free_address;
 
-use crate::support::DEADLINE;
 use crate::support::storage::{
     self, PART_BYTES, Storage, Way, assert_sent_once, assert_stored, left_over, unchecked,
     uploaded, uploads, wait_for_backlog,
 };
+use crate::support::wait_until;
 
 /// Number of recordings of a day for which the storage was away.
 const COUNT: usize = 135;
@@ -46,20 +46,18 @@ fn a_days_recordings_arrive_over_outages_and_a_kill() {
     };
     // The storage is away from the beginning, for longer than the first attempts last.
     let mut killed = server("64");
-    wait_until("failures", DEADLINE, || uploads(&killed, "failed") >= 3.0);
+    wait_until("failures", || uploads(&killed, "failed") >= 3.0);
     wait_for_backlog(&killed, sizes.iter().sum());
     assert!(storage.taken().is_empty());
     // The storage appears, and goes away in the middle of a file.
     way.mend();
-    wait_until("a part", DEADLINE, || begun(&storage).len() == 1);
+    wait_until("a part", || begun(&storage).len() == 1);
     let before = uploads(&killed, "failed");
     way.cut();
-    wait_until("another failure", DEADLINE, || {
-        uploads(&killed, "failed") > before
-    });
+    wait_until("another failure", || uploads(&killed, "failed") > before);
     // The storage appears again, and the server is killed in the middle of another file.
     way.mend();
-    wait_until("a part of another", DEADLINE, || begun(&storage).len() == 2);
+    wait_until("a part of another", || begun(&storage).len() == 2);
     killed.process().kill();
     let server = server("0");
     assert_stored(&storage, &uploaded(&server, COUNT), &files);

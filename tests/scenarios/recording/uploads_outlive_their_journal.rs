@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
-use testkit::{Clip, Server, Volume, free_address, wait_until};
+use testkit::{Clip, Server, Volume, free_address};
 
 use crate::support::faults::{Bystander, Injection, is_journal_failing};
 use crate::support::storage::{
     self, PART_BYTES, Storage, Way, assert_stored, key, left_over, recordings, unchecked, uploaded,
     uploads, wait_for_no_file, wait_for_no_object,
 };
-use crate::support::{DEADLINE, delete, publish_rtmp, quoted};
+use crate::support::{DEADLINE, delete, publish_rtmp, quoted, wait_until};
 
 /// Number of names that other objects already have.
 const TAKEN: usize = 40;
@@ -39,7 +39,7 @@ fn uploads_continue_once_the_disk_takes_the_journal_again() {
             let fault = Injection::into_threads(&server, "uploads", &inject);
             record();
             fault.wait();
-            wait_until("the journal to fail", DEADLINE, || {
+            wait_until("the journal to fail", || {
                 is_journal_failing(&server, "uploads")
             });
         });
@@ -109,7 +109,7 @@ fn what_is_deleted_while_the_storage_is_away_goes_when_it_is_back() {
         assert!(all.iter().all(|it| it["id"] != removed["id"]));
         assert_eq!(second.get(&public).status, 404);
     };
-    wait_until("the other one to be listed", DEADLINE, || {
+    wait_until("the other one to be listed", || {
         recordings(&second).len() == 1
     });
     is_gone();
@@ -157,7 +157,7 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
         let states = all.iter().map(|it| it["upload"].as_str().unwrap());
         states.map(str::to_owned).collect()
     };
-    wait_until("all to be settled", DEADLINE, || {
+    wait_until("all to be settled", || {
         let states = states();
         let (stored, taken) = states.split_at(states.len().min(2));
         stored == ["stored"; 2] && taken == ["taken"; TAKEN]
@@ -165,7 +165,7 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
     assert_eq!(store.taken(), taken, "nothing is sent again");
     // Uploads that wait do not delay new ones.
     publish_rtmp(&second, &Clip::Flv.seconds(2), "live/show").wait(DEADLINE);
-    wait_until("a new one to be stored", DEADLINE, || {
+    wait_until("a new one to be stored", || {
         let all = states();
         all.len() == sizes.len() + 1 && all.last().is_some_and(|it| it == "stored")
     });
@@ -190,7 +190,7 @@ fn a_disk_that_is_full_of_recordings_is_emptied_by_uploads() {
     let address = free_address();
     let credentials = unchecked(folder.path());
     let server = storage::server(volume.path(), address, &credentials, "0s").start();
-    wait_until("the storage to be missed", DEADLINE, || {
+    wait_until("the storage to be missed", || {
         uploads(&server, "failed") >= 1.0
     });
     let full = std::fs::write(volume.path().join("ballast"), vec![0; 16 << 20]);

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::{Process, Tool, free_address, http, wait_until};
+use testkit::{Process, Tool, free_address, http};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, wait_until};
 
 /// One browser window.
 pub(crate) struct Browser {
@@ -27,7 +27,7 @@ impl Browser {
         let process = Tool::new("chromedriver")
             .arg(format!("--port={}", driver.port()))
             .start();
-        wait_until("chromedriver", DEADLINE, || {
+        wait_until("chromedriver", || {
             std::net::TcpStream::connect(driver).is_ok()
         });
         let profile = tempfile::tempdir().unwrap();

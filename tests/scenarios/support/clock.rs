@@ -133,25 +133,9 @@ pub(crate) fn encode_clock(url: &str, audio: Audio) -> Process {
         .args(["-framerate", &FRAMES_PER_SECOND.to_string()])
         .args(["-i", &format!("tcp://{from}")])
         .args(audio.input())
-        .args([
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-tune",
-            "zerolatency",
-        ])
-        .args([
-            "-g",
-            "60",
-            "-b:v",
-            "1M",
-            "-flush_packets",
-            "1",
-            "-f",
-            "flv",
-            url,
-        ])
+        .args(["-c:v", "libx264", "-preset", "ultrafast"])
+        .args(["-tune", "zerolatency", "-g", "60", "-b:v", "1M"])
+        .args(["-flush_packets", "1", "-f", "flv", url])
         .start()
 }
 

@@ -1,9 +1,9 @@
 //! Scenario of a server that runs out of file descriptors.
 
 use testkit::http::Listener;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
-use crate::support::{DEADLINE, connect, find, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, connect, find, repeat_icecast, wait_until};
 
 /// Limit of file descriptors of a server that is to run out soon.
 const DESCRIPTORS: u32 = 256;
@@ -21,7 +21,6 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
         .descriptors(DESCRIPTORS)
         .start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut present: Vec<_> = (0..PRESENT).map(|_| server.listen("/radio.mp3")).collect();
     let count = |name: &str, label: &str| server.metrics().sum(name, &[label]);
     let refused = || count("carillon_rejected_total", "reason=\"pressure_descriptors\"");
@@ -64,7 +63,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
 
     // There are more of them than descriptors: they are closed, and nothing fails. As many as have left can be accepted.
     silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
-    wait_until("connections to be closed unread", DEADLINE, || {
+    wait_until("connections to be closed unread", || {
         refused() > f64::from(DESCRIPTORS) - (SPARED + left) as f64
     });
     let failures = server.metrics().sum("carillon_accept_failures_total", &[]);
@@ -86,7 +85,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
 
     // Once the silent connections have closed, a listener can be accepted again.
     drop(silent);
-    wait_until("room for a new listener", DEADLINE, || {
+    wait_until("room for a new listener", || {
         server.listen("/radio.mp3").status() == 200
     });
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use testkit::{Process, Signal, Tool, free_address, wait_until};
+use testkit::{Process, Signal, Tool, free_address};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, wait_until};
 
 /// JACK with its dummy driver: the inputs are silent, and as fast as a real card's.
 pub(crate) struct Jack {
@@ -24,7 +24,7 @@ impl Jack {
             .start();
         // Clients connect to this socket first.
         let socket = Path::new("/dev/shm").join(format!("jack_{name}_0_0"));
-        wait_until("JACK to listen", DEADLINE, || socket.exists());
+        wait_until("JACK to listen", || socket.exists());
         Self { name, process }
     }
 }
@@ -54,7 +54,7 @@ impl Display {
             .arg("-noreset")
             .args(["-nolisten", "tcp"])
             .start();
-        wait_until("the number of the display", DEADLINE, || {
+        wait_until("the number of the display", || {
             process.stdout().ends_with(b"\n")
         });
         let number = String::from_utf8(process.stdout()).unwrap();

@@ -4,11 +4,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use testkit::{Server, Tool, wait_until};
+use testkit::{Server, Tool};
 
 use crate::support::titles::facts;
 use crate::support::tones::{self, assert_pitch};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 pub(crate) const TONE_HZ: f64 = 440.0;
 
@@ -47,7 +47,7 @@ pub(crate) struct Mpd {
 
 impl Mpd {
     pub(crate) fn connect(addr: SocketAddr) -> Self {
-        wait_until("mpd", DEADLINE, || TcpStream::connect(addr).is_ok());
+        wait_until("mpd", || TcpStream::connect(addr).is_ok());
         let mut input = BufReader::new(TcpStream::connect(addr).unwrap());
         input.get_ref().set_read_timeout(Some(DEADLINE)).unwrap();
         input.read_line(&mut String::new()).unwrap();

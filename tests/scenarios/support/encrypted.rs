@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use testkit::hls::MediaPlaylist;
-use testkit::{Process, Server, wait_until};
+use testkit::{Process, Server};
 
-use crate::support::{DEADLINE, media_playlist, wait_for_stream};
+use crate::support::{media_playlist, wait_for_stream, wait_until};
 
 pub(crate) const STREAM: &str = "live/show";
 
@@ -21,7 +21,7 @@ pub(crate) fn published(publish: impl FnOnce(&Server) -> Process) -> (Server, Pr
         .start();
     let publisher = publish(&server);
     wait_for_stream(&server, STREAM);
-    wait_until("some keys", DEADLINE, || {
+    wait_until("some keys", || {
         listing(&server).is_some_and(|list| list.duration() > Duration::from_secs(6))
     });
     (server, publisher)

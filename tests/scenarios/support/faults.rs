@@ -9,9 +9,9 @@ use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, paced, wait_until};
+use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, paced};
 
-use crate::support::{DEADLINE, metric, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, repeat_rtmp, wait_until};
 
 /// System calls of a server that fail until this is dropped: strace replies to them in the kernel's place.
 pub(crate) struct Injection {
@@ -41,7 +41,7 @@ impl Injection {
             .args(["-e", &format!("trace={calls}"), "-e", "signal=none"])
             .args(["-e", &format!("inject={inject}")])
             .start();
-        wait_until("strace to attach", DEADLINE, || {
+        wait_until("strace to attach", || {
             strace.stderr().matches(" attached").count() >= attached
         });
         Self { strace }
@@ -54,7 +54,7 @@ impl Injection {
 
     /// Waits for the first failed call.
     pub(crate) fn wait(&self) {
-        wait_until("a call to fail", DEADLINE, || self.count() > 0);
+        wait_until("a call to fail", || self.count() > 0);
     }
 }
 
@@ -141,7 +141,6 @@ impl Bystander {
     pub(crate) fn of(server: &Server) -> Self {
         let publisher = repeat_rtmp(server, Clip::Flv, OTHER);
         let path = format!("/{OTHER}.flv");
-        wait_for_stream(server, OTHER);
         let mut listener = server.listen(&path);
         assert_eq!(listener.status(), 200);
         // The stream's first seconds arrive at once.

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::{Server, wait_until};
+use testkit::Server;
 
-use crate::support::DEADLINE;
 use crate::support::recorded::probe;
 use crate::support::session::Driven;
 use crate::support::vlc::Vlc;
+use crate::support::wait_until;
 
 /// Seconds of a film that are played before a seek, and after it.
 const PLAYED: f64 = 0.5;
@@ -59,7 +59,7 @@ impl Film {
         };
         let time = || number(&look(), "time");
         let frames = || number(&look(), "frames");
-        wait_until("it to play", DEADLINE, || time() > PLAYED && frames() > 0.0);
+        wait_until("it to play", || time() > PLAYED && frames() > 0.0);
         let seconds = number(&look(), "seconds");
         assert!(
             (seconds - self.seconds).abs() < APART_MAX,
@@ -73,16 +73,16 @@ impl Film {
             ("it to play its end", seconds - 1.0),
         ] {
             browser.run(&format!("video.currentTime = {from}; return null;"));
-            wait_until(what, DEADLINE, || time() > from + PLAYED);
+            wait_until(what, || time() > from + PLAYED);
         }
-        wait_until("it to end", DEADLINE, || look()["ended"] == true);
+        wait_until("it to end", || look()["ended"] == true);
         assert!(frames() > before + 20.0, "{before} {}", frames());
     }
 
     /// Asserts that a browser without a decoder for the film's video reports an error, or plays the audio alone.
     pub(crate) fn shows_nothing_in(&self, browser: &dyn Driven) {
         self.open_in(browser);
-        wait_until("it to be refused, or heard", DEADLINE, || {
+        wait_until("it to be refused, or heard", || {
             let seen = look(browser);
             !seen["error"].is_null() || number(&seen, "time") > PLAYED
         });
@@ -103,7 +103,7 @@ impl Film {
     /// Plays the film's beginning and its middle in VLC, video and audio.
     pub(crate) fn plays_in_vlc(&self) {
         let vlc = Vlc::open(&self.url);
-        wait_until("VLC to play it", DEADLINE, || vlc.time() >= 1);
+        wait_until("VLC to play it", || vlc.time() >= 1);
         let seconds = f64::from(vlc.length());
         // VLC reports whole seconds.
         assert!(
@@ -114,7 +114,7 @@ impl Film {
         let before = vlc.decoded();
         let middle = vlc.length() / 2;
         vlc.seek(middle);
-        wait_until("VLC to play on from its middle", DEADLINE, || {
+        wait_until("VLC to play on from its middle", || {
             let [pictures, audio_frames] = vlc.decoded();
             vlc.time() > middle && pictures > before[0] && audio_frames > before[1]
         });

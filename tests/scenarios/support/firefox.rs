@@ -6,10 +6,10 @@ use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
 use serde_json::{Value, json};
-use testkit::{Process, Tool, wait_until};
+use testkit::{Process, Tool};
 
 use crate::support::session::Driven;
-use crate::support::{DEADLINE, connect};
+use crate::support::{connect, wait_until};
 
 /// Preferences for tests on one machine: any port for Marionette, and playback without a click.
 const PREFERENCES: &str = r#"
@@ -44,7 +44,7 @@ impl Firefox {
             .start();
         let said = profile.path().join("MarionetteActivePort");
         let mut port = None;
-        wait_until("Firefox", DEADLINE, || {
+        wait_until("Firefox", || {
             let text = std::fs::read_to_string(&said).unwrap_or_default();
             port = text.trim().parse::<u16>().ok();
             port.is_some()

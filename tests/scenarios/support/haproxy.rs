@@ -3,9 +3,9 @@
 use std::net::{SocketAddr, TcpStream};
 
 use tempfile::TempDir;
-use testkit::{Process, Tool, free_address, wait_until};
+use testkit::{Process, Tool, free_address};
 
-use crate::support::DEADLINE;
+use crate::support::wait_until;
 
 /// A running haproxy, whose connections to servers come from [`SOURCE`](Self::SOURCE).
 pub(crate) struct Haproxy {
@@ -43,7 +43,7 @@ impl Haproxy {
             .args(["-db", "-f"])
             .arg(&config)
             .start();
-        wait_until("haproxy to be ready", DEADLINE, || {
+        wait_until("haproxy to be ready", || {
             assert!(process.is_running(), "haproxy ended: {}", process.stderr());
             TcpStream::connect(addr).is_ok()
         });

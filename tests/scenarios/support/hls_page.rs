@@ -1,12 +1,12 @@
 //! Page in Chromium that plays HLS by a library.
 
 use serde_json::Value;
-use testkit::{hls_clients, wait_until};
+use testkit::hls_clients;
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::shows::Show;
+use crate::support::wait_until;
 
 /// Fewest frames that a player has shown when it has played.
 pub(crate) const FRAMES: u64 = 40;
@@ -52,7 +52,7 @@ impl ChromiumPlayer {
     pub(crate) fn wait_until_played(&self, show: &Show, seconds: f64) {
         let (player, stream) = (self.player, show.stream);
         let mut seen = Value::Null;
-        wait_until(&format!("{player} to play {stream}"), DEADLINE, || {
+        wait_until(&format!("{player} to play {stream}"), || {
             seen = self.look();
             assert!(seen["failure"].is_null(), "{player}, {stream}: {seen}");
             let has_pictures = seen["frames"].as_u64() > Some(FRAMES);

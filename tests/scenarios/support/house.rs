@@ -9,13 +9,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testkit::hls::MediaPlaylist;
 use testkit::http::{self, Listener};
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::aiortc::Viewer;
 use crate::support::guarded::{LINK_SECRET, OF_FILE, write_keys};
 use crate::support::session_log::lines;
 use crate::support::{
-    DEADLINE, connect_from, remux, repeat_icecast, repeat_rtmp, take, wait_for_stream,
+    DEADLINE, connect_from, remux, repeat_icecast, repeat_rtmp, take, wait_until,
 };
 
 /// Longest time from the end of a permission until its sessions are over.
@@ -155,11 +155,8 @@ impl House {
             repeat_rtmp(&server, Clip::Flv, "live/sealed"),
             repeat_icecast(&server, Clip::Mp3, "radio.mp3"),
         ];
-        for stream in ["live/show", "live/sealed", "radio.mp3"] {
-            wait_for_stream(&server, stream);
-        }
         let mut id = String::new();
-        wait_until("some seconds of a recording", DEADLINE, || {
+        wait_until("some seconds of a recording", || {
             let all = server.api("recordings");
             let one = &all["recordings"][0];
             id = one["id"].as_str().unwrap_or_default().to_owned();
@@ -196,7 +193,7 @@ impl House {
             query: query.to_owned(),
         };
         assert_eq!(self.status(&(STILL.to_owned() + query)), 200);
-        wait_until("all of them in the books", DEADLINE, || {
+        wait_until("all of them in the books", || {
             for path in &audience.asked {
                 assert_eq!(self.status(path), 200, "{path}");
             }
@@ -239,7 +236,7 @@ impl House {
     /// Returns the address of a key, from the playlist.
     fn key(&self, query: &str) -> String {
         let mut path = None;
-        wait_until("a key", DEADLINE, || {
+        wait_until("a key", || {
             let playlist = http::get(
                 self.server.addr("http"),
                 &(SEALED.to_owned() + query),
@@ -278,7 +275,7 @@ impl House {
     pub(crate) fn assert_ended(&self, mut audience: Audience, end: Instant, again: u16) {
         let all = self.left(&mut audience).len();
         let mut count = usize::MAX;
-        wait_until("all of it to end", DEADLINE, || {
+        wait_until("all of it to end", || {
             let left = self.left(&mut audience);
             let is_early = Instant::now() + SECOND < end;
             assert!(
@@ -303,7 +300,7 @@ impl House {
             assert!(body.body().len() < whole, "all {whole} bytes were sent");
         }
         assert_eq!(self.status(&(STILL.to_owned() + &audience.query)), again);
-        wait_until("the sessions", DEADLINE, || {
+        wait_until("the sessions", || {
             lines(&self.log(), "session").len() == LISTED.len()
         });
         for line in lines(&self.log(), "session") {

@@ -1,9 +1,9 @@
 //! Players over RTMP that join a publisher that has begun.
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher};
 
-use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
+use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream, wait_until};
 
 /// Runs these players at once, joining a publisher that has already begun; asserts that each gets every frame from a keyframe
 /// on as sent.
@@ -14,7 +14,7 @@ pub(crate) fn players_play(players: &[Player], publisher: Publisher, clip: Clip)
     wait_for_stream(&server, "live/show");
     let url = play_url(&server, "live/show");
     let mut players: Vec<_> = players.iter().map(|player| player.start(&url)).collect();
-    wait_until("all players to have joined", DEADLINE, || {
+    wait_until("all players to have joined", || {
         server.metrics().sum("carillon_listeners", &[]) == players.len() as f64
     });
     assert!(sender.wait(DEADLINE).success(), "{}", sender.stderr());

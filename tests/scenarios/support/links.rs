@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use testkit::{Certificate, PUBLISH_KEY, Player, Playing, Server, framemd5, wait_until};
+use testkit::{Certificate, PUBLISH_KEY, Player, Playing, Server, framemd5};
 
-use crate::support::{DEADLINE, assert_joins, play_url, server_with_short_linger, wait_for_stream};
+use crate::support::{
+    DEADLINE, assert_joins, play_url, server_with_short_linger, wait_for_stream, wait_until,
+};
 
 /// Returns the state of the link whose address begins with `url`, once there are links at all.
 fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
@@ -22,7 +24,7 @@ pub(crate) fn state(server: &Server, kind: &str, url: &str) -> String {
 }
 
 pub(crate) fn wait_for_state(server: &Server, kind: &str, url: &str, wanted: &str) {
-    wait_until(&format!("{kind} {url}: {wanted}"), DEADLINE, || {
+    wait_until(&format!("{kind} {url}: {wanted}"), || {
         state_if_any(server, kind, url).as_deref() == Some(wanted)
     });
 }

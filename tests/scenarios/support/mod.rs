@@ -50,6 +50,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
@@ -57,9 +58,14 @@ use tempfile::NamedTempFile;
 use testkit::framemd5::{self, Frame, Join};
 use testkit::hls::MediaPlaylist;
 use testkit::http::{self, Response};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool};
 
 pub(crate) use testkit::DEADLINE;
+
+/// Waits until a condition holds, and returns how long that took.
+pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) -> Duration {
+    testkit::wait_until(what, DEADLINE, condition)
+}
 
 /// Environment variable that sets the listening time of programs in seconds: ten minutes are too long for every run.
 const LISTENING_VARIABLE: &str = "CARILLON_LISTENING_SECONDS";
@@ -81,9 +87,7 @@ pub(crate) fn is_published(server: &Server, stream: &str) -> bool {
 
 /// Waits until a stream is published.
 pub(crate) fn wait_for_stream(server: &Server, name: &str) {
-    wait_until(&format!("stream {name}"), DEADLINE, || {
-        is_published(server, name)
-    });
+    wait_until(&format!("stream {name}"), || is_published(server, name));
 }
 
 /// Returns the address of a stream over RTMP.
@@ -91,9 +95,12 @@ pub(crate) fn play_url(server: &Server, stream: &str) -> String {
     format!("rtmp://{}/{stream}", server.addr("rtmp"))
 }
 
-/// Publishes a clip over RTMP with ffmpeg, at its natural pace.
+/// Publishes a clip over RTMP with ffmpeg, at its natural pace; returns once the stream is there.
 pub(crate) fn publish_rtmp(server: &Server, clip: &Path, stream: &str) -> Process {
-    Tool::ffmpeg_publish(clip, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()
+    let url = server.rtmp_url(stream, PUBLISH_KEY);
+    let publisher = Tool::ffmpeg_publish(clip, "flv", &url).start();
+    wait_for_stream(server, stream);
+    publisher
 }
 
 /// Publishes a file over RTMP with further options, at its natural pace.
@@ -102,15 +109,17 @@ pub(crate) fn publish_by(ffmpeg: Tool, file: &Path, options: &[&str], url: &str)
     ffmpeg.args(options).args(["-f", "flv", url]).start()
 }
 
-/// Publishes a clip as an Icecast source with ffmpeg, at its natural pace.
+/// Publishes a clip as an Icecast source with ffmpeg, at its natural pace; returns once the stream is there.
 pub(crate) fn publish_icecast(server: &Server, clip: Clip, seconds: u32, stream: &str) -> Process {
-    Tool::ffmpeg()
+    let publisher = Tool::ffmpeg()
         .args(["-re", "-i"])
         .arg(clip.seconds(seconds))
         .args(["-c", "copy", "-content_type", clip.content_type()])
         .args(["-f", clip.format()])
         .arg(server.icecast_url(stream, PUBLISH_KEY))
-        .start()
+        .start();
+    wait_for_stream(server, stream);
+    publisher
 }
 
 /// Publishes a clip with a name to a server like Icecast.
@@ -138,14 +147,20 @@ pub(crate) const ROUND_SECONDS: u32 = 20;
 /// Number of rounds, more than a scenario lasts.
 const ROUNDS: usize = 6;
 
-/// Publishes a clip over RTMP with ffmpeg, at its natural pace, over and over until it is stopped.
+/// Publishes a clip over RTMP with ffmpeg, at its natural pace, over and over until it is stopped; returns once the
+/// stream is there.
 pub(crate) fn repeat_rtmp(server: &Server, clip: Clip, stream: &str) -> Process {
-    repeat_to(&server.rtmp_url(stream, PUBLISH_KEY), clip)
+    let publisher = repeat_to(&server.rtmp_url(stream, PUBLISH_KEY), clip);
+    wait_for_stream(server, stream);
+    publisher
 }
 
-/// Publishes a clip as an Icecast source with ffmpeg, at its natural pace, over and over until it is stopped.
+/// Publishes a clip as an Icecast source with ffmpeg, at its natural pace, over and over until it is stopped; returns once the
+/// stream is there.
 pub(crate) fn repeat_icecast(server: &Server, clip: Clip, stream: &str) -> Process {
-    repeat_to(&server.icecast_url(stream, PUBLISH_KEY), clip)
+    let publisher = repeat_to(&server.icecast_url(stream, PUBLISH_KEY), clip);
+    wait_for_stream(server, stream);
+    publisher
 }
 
 /// Publishes a clip over and over to an address of either kind, with the key in the address.
@@ -238,7 +253,7 @@ pub(crate) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
 /// Returns whether a publisher's stream appears, and not its end.
 pub(crate) fn is_admitted(server: &Server, stream: &str, publisher: &mut Process) -> bool {
     let mut is_there = false;
-    wait_until("the stream, or a refusal", DEADLINE, || {
+    wait_until("the stream, or a refusal", || {
         is_there = is_published(server, stream);
         is_there || !publisher.is_running()
     });

@@ -20,9 +20,9 @@ pub(crate) struct Kind {
     pub(crate) extension: &'static str,
     format: &'static str,
     media_type: &'static str,
-    pub(crate) codec: &'static [&'static str],
+    codec: &'static str,
     /// Options of a publisher's muxer.
-    muxer: &'static [&'static str],
+    muxer: &'static str,
 }
 
 pub(crate) const AUDIO: [Kind; 3] = [
@@ -31,32 +31,23 @@ pub(crate) const AUDIO: [Kind; 3] = [
         format: "mp3",
         media_type: "audio/mpeg",
         // The encoder uses the bit reservoir for noise.
-        codec: &[
-            "-c:a",
-            "libmp3lame",
-            "-b:a",
-            "128k",
-            "-write_xing",
-            "0",
-            "-id3v2_version",
-            "0",
-        ],
-        muxer: &[],
+        codec: "-c:a libmp3lame -b:a 128k -write_xing 0 -id3v2_version 0",
+        muxer: "",
     },
     Kind {
         extension: "aac",
         format: "adts",
         media_type: "audio/aac",
-        codec: &["-c:a", "aac", "-b:a", "128k"],
-        muxer: &[],
+        codec: "-c:a aac -b:a 128k",
+        muxer: "",
     },
     Kind {
         extension: "ogg",
         format: "ogg",
         media_type: "application/ogg",
-        codec: &["-c:a", "libvorbis", "-b:a", "128k"],
+        codec: "-c:a libvorbis -b:a 128k",
         // Pages are a fifth of a second: by default they have a second, which listeners would wait for in any case.
-        muxer: &["-page_duration", "200000"],
+        muxer: "-page_duration 200000",
     },
 ];
 
@@ -64,8 +55,8 @@ pub(crate) const OPUS: Kind = Kind {
     extension: "opus",
     format: "ogg",
     media_type: "application/ogg",
-    codec: &["-c:a", "libopus", "-b:a", "96k", "-page_duration", "200000"],
-    muxer: &["-page_duration", "200000"],
+    codec: "-c:a libopus -b:a 96k -page_duration 200000",
+    muxer: "-page_duration 200000",
 };
 
 pub(crate) fn mp3() -> Kind {
@@ -85,7 +76,7 @@ impl Kind {
         let path = folder.path().join(format!("{name}.{}", self.extension));
         Tool::ffmpeg()
             .args(["-f", "lavfi", "-i", source, "-ac", "2"])
-            .args(self.codec)
+            .args(self.codec.split(' '))
             .args(["-f", self.format])
             .arg(&path)
             .run(DEADLINE);
@@ -102,7 +93,7 @@ impl Kind {
             .args(["-stream_loop", "-1", "-re", "-i"])
             .arg(path)
             .args(["-c", "copy", "-content_type", self.media_type])
-            .args(self.muxer)
+            .args(self.muxer.split_whitespace())
             .args(["-f", self.format, url])
             .start()
     }

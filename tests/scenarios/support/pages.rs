@@ -1,16 +1,15 @@
 //! The player page as a person sees and uses it, and as a page around it does.
 
 use serde_json::Value;
-use testkit::wait_until;
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::session::Driven;
+use crate::support::wait_until;
 
 /// Waits until the page shows these words.
 pub(crate) fn says(browser: &Browser, words: &str) {
     let mut last = Value::Null;
-    wait_until(words, DEADLINE, || {
+    wait_until(words, || {
         last = text(browser, "#status");
         last.as_str().is_some_and(|text| text.contains(words))
     });
@@ -18,7 +17,7 @@ pub(crate) fn says(browser: &Browser, words: &str) {
 
 /// Waits until the page plays by this protocol.
 pub(crate) fn plays_by(browser: &impl Driven, way: &str) {
-    wait_until(&format!("the page to play by {way}"), DEADLINE, || {
+    wait_until(&format!("the page to play by {way}"), || {
         let said = browser.run("return {...document.getElementById('player').dataset};");
         said["way"] == way && said["state"] == "playing"
     });
@@ -41,7 +40,7 @@ pub(crate) fn text(browser: &Browser, selector: &str) -> Value {
 
 /// Waits until video frames are shown.
 pub(crate) fn shows_pictures(browser: &Browser) {
-    wait_until("pictures", DEADLINE, || {
+    wait_until("pictures", || {
         let shown = browser.run(
             "const v = document.querySelector('video'); \
              return v.hidden ? 0 : v.getVideoPlaybackQuality().totalVideoFrames;",
@@ -51,7 +50,7 @@ pub(crate) fn shows_pictures(browser: &Browser) {
 }
 
 pub(crate) fn wait_for(browser: &Browser, what: &str, expression: &str) {
-    wait_until(what, DEADLINE, || {
+    wait_until(what, || {
         browser.run(&format!("return {expression};")) == true
     });
 }
@@ -76,7 +75,7 @@ pub(crate) fn command(browser: &Browser, message: &Value) {
 /// Waits until the last message with this key from the player has this value.
 pub(crate) fn tells(browser: &Browser, key: &str, value: &Value) {
     let mut last = Value::Null;
-    wait_until(&format!("{key} to be {value}"), DEADLINE, || {
+    wait_until(&format!("{key} to be {value}"), || {
         last = browser.run("return told.length ? told[told.length - 1] : null;");
         last["carillon"] == 1 && last["event"] == "state" && last[key] == *value
     });

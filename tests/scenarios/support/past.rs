@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::framemd5::Frame;
-use testkit::{Server, Tool, wait_until};
+use testkit::{Server, Tool};
 
 use crate::support::recorded::recording_into;
-use crate::support::{DEADLINE, marks};
+use crate::support::{DEADLINE, marks, wait_until};
 
 pub(crate) const STREAM: &str = "live/show";
 
@@ -39,7 +39,7 @@ pub(crate) fn newest(
     is: impl Fn(&Value) -> bool,
 ) -> Value {
     let mut found = Value::Null;
-    wait_until(what, DEADLINE, || {
+    wait_until(what, || {
         found = listed(server, stream)
             .into_iter()
             .next()

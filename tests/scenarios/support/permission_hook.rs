@@ -4,9 +4,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Process, Server, Tool, wait_until, webhooks};
+use testkit::{Process, Server, Tool, webhooks};
 
-use crate::support::{DEADLINE, script};
+use crate::support::{DEADLINE, script, wait_until};
 
 /// Credential that the hook permits, and one that it does not.
 pub(crate) const KNOWN: &str = "letmein-42";
@@ -24,7 +24,7 @@ impl Hook {
         command.arg(script("permission_hook.py")).arg("0");
         let process = Process::start("the hook", &mut command);
         let said = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the hook's port", DEADLINE, || said().contains('\n'));
+        wait_until("the hook's port", || said().contains('\n'));
         let port = said().lines().next().unwrap().parse().unwrap();
         Self { process, port }
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use testkit::{Server, ServerBuilder, Tool, wait_until};
+use testkit::{Server, ServerBuilder, Tool};
 
-use crate::support::{DEADLINE, quoted};
+use crate::support::{DEADLINE, quoted, wait_until};
 
 pub(crate) const STREAM: &str = "live/show";
 
@@ -39,14 +39,14 @@ pub(crate) fn seconds(server: &Server) -> f64 {
 }
 
 pub(crate) fn wait_for_seconds(server: &Server, least: f64) {
-    wait_until(&format!("{least} seconds to be recorded"), DEADLINE, || {
+    wait_until(&format!("{least} seconds to be recorded"), || {
         seconds(server) >= least
     });
 }
 
 /// Waits until there are this many recordings, all finalised, and returns their files.
 pub(crate) fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
-    wait_until(&format!("{count} finalised recordings"), DEADLINE, || {
+    wait_until(&format!("{count} finalised recordings"), || {
         let all = recordings(server);
         all.len() == count && all.iter().all(|one| one["state"] == "finalised")
     });

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use testkit::hls::{MediaPlaylist, Watch, resolve};
 use testkit::http::Response;
-use testkit::{Clip, Process, Server, Signal, wait_until};
+use testkit::{Clip, Process, Server, Signal};
 
-use crate::support::{DEADLINE, connect, repeat_rtmp, wait_for_stream};
+use crate::support::{connect, repeat_rtmp, wait_until};
 
 /// Time to wait for a reply that must not come yet.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(1_500);
@@ -29,7 +29,6 @@ impl Show {
             .set("ingest", "source_timeout", "\"120s\"")
             .start();
         let publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
-        wait_for_stream(&server, "live/show");
         let watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
         let path = watch.finish().playlist;
         Self {
@@ -68,7 +67,7 @@ impl Show {
         self.publisher.signal(Signal::STOP);
         let mut last = self.playlist("");
         let mut since = Instant::now();
-        wait_until("the playlist to stand still", DEADLINE, || {
+        wait_until("the playlist to stand still", || {
             let now = self.playlist("");
             if now != last {
                 (last, since) = (now, Instant::now());

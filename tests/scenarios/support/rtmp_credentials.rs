@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use testkit::{
-    Certificate, Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5, wait_until,
-};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5};
 
-use crate::support::{DEADLINE, assert_joins, is_admitted, play_url, wait_for_stream};
+use crate::support::{
+    DEADLINE, assert_joins, is_admitted, play_url, publish_by, wait_for_stream, wait_until,
+};
 
 /// Publishes a clip of this many seconds by ffmpeg within TLS; asserts that players within TLS and others in clear get all of
 /// it from where they join.
@@ -64,94 +64,54 @@ pub(crate) fn key_is_found(ffmpegs: &[fn() -> Tool], others: &[Publisher]) {
         .set("auth", "publish_key", &format!("\"{AWKWARD}\""))
         .set("ingest", "linger", "\"0s\"")
         .start();
-    let addr = server.addr("rtmp");
     let clip = Clip::Flv.seconds(8);
     let encoded = "with%2Fslash%3Aand-colon";
-    let send = |ffmpeg: Tool, more: &[&str], url: &str| {
-        ffmpeg
-            .arg("-re")
-            .arg("-i")
-            .arg(&clip)
-            .args(["-c", "copy", "-f", "flv"])
-            .args(more)
-            .arg(url)
-            .start()
+    let root = format!("rtmp://{}", server.addr("rtmp"));
+    let is_accepted = |what: &str, start: &dyn Fn() -> Process| {
+        assert_eq!(published(&server, start), Ok(()), "{what}");
+        wait_until("it to be gone", || {
+            !server.api("streams").to_string().contains("live/show")
+        });
     };
-    let root = format!("rtmp://{addr}");
-    let app_with_key = format!("live?key={encoded}");
-    let name_with_key = format!("show?key={AWKWARD}");
-    let app_url = format!("{root}/{app_with_key}");
     // App, name and address that each sends.
-    let placements: Vec<(&str, Vec<&str>, String)> = vec![
-        (
-            "in the name",
-            vec![],
-            format!("{root}/live/show?key={AWKWARD}"),
-        ),
-        (
-            "in the name, encoded",
-            vec![],
-            format!("{root}/live/show?key={encoded}"),
-        ),
+    for (what, options, path) in [
+        ("in the name", "", "/live/show?key=KEY"),
+        ("in the name, encoded", "", "/live/show?key=CODE"),
         (
             "in the name, given apart",
-            vec!["-rtmp_app", "live", "-rtmp_playpath", &name_with_key],
-            format!("{root}/live"),
+            "-rtmp_app live -rtmp_playpath show?key=KEY",
+            "/live",
         ),
         (
             "in the app, as OBS does",
-            vec![
-                "-rtmp_app",
-                &app_with_key,
-                "-rtmp_playpath",
-                "show",
-                "-rtmp_tcurl",
-                &app_url,
-            ],
-            root.clone(),
+            "-rtmp_app live?key=CODE -rtmp_playpath show -rtmp_tcurl ROOT/live?key=CODE",
+            "",
         ),
         (
             "in the address alone",
-            vec![
-                "-rtmp_app",
-                "live",
-                "-rtmp_playpath",
-                "show",
-                "-rtmp_tcurl",
-                &app_url,
-            ],
-            root.clone(),
+            "-rtmp_app live -rtmp_playpath show -rtmp_tcurl ROOT/live?key=CODE",
+            "",
         ),
         (
             "before the name",
-            vec![
-                "-rtmp_app",
-                "live/show",
-                "-rtmp_playpath",
-                &name_with_key[4..],
-            ],
-            root.clone(),
+            "-rtmp_app live/show -rtmp_playpath ?key=KEY",
+            "",
         ),
-    ];
-    for (what, more, url) in &placements {
+    ] {
+        let fill = |text: &str| text.replace("KEY", AWKWARD).replace("CODE", encoded);
+        let options = fill(options).replace("ROOT", &root);
+        let options: Vec<_> = options.split_whitespace().collect();
+        let url = root.clone() + &fill(path);
         for ffmpeg in ffmpegs {
-            let said = published(&server, || send(ffmpeg(), more, url));
-            assert_eq!(said, Ok(()), "{what}");
-            wait_until("it to be gone", DEADLINE, || {
-                !server.api("streams").to_string().contains("live/show")
-            });
+            is_accepted(what, &|| publish_by(ffmpeg(), &clip, &options, &url));
         }
     }
     for publisher in others {
         let url = format!("{root}/live/show?key={encoded}");
-        let said = published(&server, || publisher.start(&clip, &url));
-        assert_eq!(said, Ok(()), "{publisher:?}");
-        wait_until("it to be gone", DEADLINE, || {
-            !server.api("streams").to_string().contains("live/show")
-        });
+        is_accepted(&format!("{publisher:?}"), &|| publisher.start(&clip, &url));
     }
     let said = published(&server, || {
-        send(Tool::ffmpeg(), &[], &format!("{root}/live/show"))
+        publish_by(Tool::ffmpeg(), &clip, &[], &format!("{root}/live/show"))
     });
     assert!(said.is_err(), "no key at all");
 }

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
-use testkit::{PUBLISH_KEY, Server, wait_until};
+use testkit::{PUBLISH_KEY, Server};
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
+use crate::support::wait_until;
 
 /// Script with the common part of all sessions: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
 const SESSION: &str = r"
@@ -226,12 +226,12 @@ pub(crate) fn frames(browser: &impl Driven) -> u64 {
 /// Waits until this many more frames were decoded.
 pub(crate) fn wait_for_frames(browser: &impl Driven, more: u64) {
     let wanted = frames(browser) + more;
-    wait_until("more pictures", DEADLINE, || frames(browser) >= wanted);
+    wait_until("more pictures", || frames(browser) >= wanted);
 }
 
 /// Waits until this many frames were shown and this many seconds of audio played, and asserts that nothing was lost.
 pub(crate) fn assert_watched(browser: &impl Driven, frames: u64, seconds: f64) -> Value {
-    wait_until("pictures and sound", DEADLINE, || {
+    wait_until("pictures and sound", || {
         let now = figures(browser);
         now["video"]["frames"].as_u64() >= Some(frames)
             && now["audio"]["seconds"].as_f64() >= Some(seconds)

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::{PUBLISH_KEY, Server, wait_until};
+use testkit::{PUBLISH_KEY, Server};
 
-use crate::support::DEADLINE;
 use crate::support::titles::update;
+use crate::support::wait_until;
 
 /// Returns the whole lines of a file; none if there is no file.
 fn text(log: &Path) -> String {
@@ -33,5 +33,5 @@ pub(crate) fn titles(line: &Value) -> Vec<&str> {
 
 pub(crate) fn set_title(server: &Server, title: &str) {
     let set = || update(server.addr("http"), PUBLISH_KEY, &format!("song={title}")) == 200;
-    wait_until("a title to be taken", DEADLINE, set);
+    wait_until("a title to be taken", set);
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, vlc, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, vlc};
 
-use crate::support::{DEADLINE, publish_by, publish_icecast};
+use crate::support::{DEADLINE, publish_by, publish_icecast, wait_until};
 
 /// Length of the clips in seconds: longer than all players take to join and to get enough.
 pub(crate) const SECONDS: u32 = 120;
@@ -296,7 +296,7 @@ impl Recorder {
 pub(crate) fn wait_for_enough<'a>(recorders: impl IntoIterator<Item = &'a Recorder>) {
     for recorder in recorders {
         let what = format!("some seconds for {}", recorder.name);
-        wait_until(&what, DEADLINE, || recorder.has_enough());
+        wait_until(&what, || recorder.has_enough());
     }
 }
 

@@ -1,16 +1,16 @@
 //! ffmpeg as a source, and its listener, which receives each packet as it was sent.
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5};
 
 use crate::support::{
     DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
+    wait_until,
 };
 
 /// Publishes a clip by ffmpeg; compares a listener's media packet by packet.
 pub(crate) fn ffmpeg_is_heard(clip: Clip, stream: &str) {
     let server = server_with_short_linger();
     let _publisher = publish_icecast(&server, clip, 8, stream);
-    wait_for_stream(&server, stream);
     is_heard_to_the_end(&server, clip, stream, clip.content_type());
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn ffmpeg_is_heard_whatever_it_says(clip: Clip, stream: &str, content
         .arg(server.icecast_url(stream, PUBLISH_KEY))
         .start();
     wait_for_stream(&server, stream);
-    wait_until("the type to be corrected", DEADLINE, || {
+    wait_until("the type to be corrected", || {
         let streams = server.api("streams");
         let stream = &streams["streams"][0];
         stream["announced_type"] == "audio/mpeg" && stream["content_type"] == content_type

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use serde_json::Value;
-use testkit::{Process, Server, ServerBuilder, Tool, moto, wait_until};
+use testkit::{Process, Server, ServerBuilder, Tool, moto};
 
 use crate::support::recorded::recording_into;
-use crate::support::{DEADLINE, metric, quoted};
+use crate::support::{DEADLINE, metric, quoted, wait_until};
 
 pub(crate) const BUCKET: &str = "radio";
 
@@ -40,7 +40,7 @@ impl Storage {
         }
         let process = Process::start("moto", &mut command);
         let storage = Self { process, address };
-        wait_until("the storage", DEADLINE, || {
+        wait_until("the storage", || {
             storage.process.stderr().contains("Running on")
         });
         storage.curl(&["-X", "PUT"], &format!("/{BUCKET}"));
@@ -194,7 +194,7 @@ pub(crate) fn recordings(server: &Server) -> Vec<Value> {
 
 /// Waits until this many recordings are all in the storage.
 pub(crate) fn uploaded(server: &Server, count: usize) -> Vec<Value> {
-    wait_until(&format!("{count} uploads"), DEADLINE, || {
+    wait_until(&format!("{count} uploads"), || {
         let all = recordings(server);
         all.len() == count && all.iter().all(|one| one["uploaded"] == true)
     });
@@ -237,14 +237,14 @@ pub(crate) fn left_over(root: &Path, sizes: &[usize]) -> BTreeMap<String, Vec<u8
 
 /// Waits until the storage has all recordings, and no file is left.
 pub(crate) fn wait_for_no_file(server: &Server) {
-    wait_until("the files to go", DEADLINE, || {
+    wait_until("the files to go", || {
         recordings(server).iter().all(|it| it["path"].is_null())
     });
 }
 
 /// Waits until a recording's object is gone.
 pub(crate) fn wait_for_no_object(storage: &Storage, recording: &Value) {
-    wait_until("the object to go", 2 * DEADLINE, || {
+    testkit::wait_until("the object to go", 2 * DEADLINE, || {
         storage.object(&key(recording)).is_none()
     });
 }
@@ -260,7 +260,7 @@ pub(crate) fn uploads(server: &Server, result: &str) -> f64 {
 
 /// Waits until this many bytes wait to be uploaded.
 pub(crate) fn wait_for_backlog(server: &Server, bytes: usize) {
-    wait_until(&format!("a backlog of {bytes} bytes"), DEADLINE, || {
+    wait_until(&format!("a backlog of {bytes} bytes"), || {
         server.metrics().get("carillon_upload_backlog_bytes") == Some(bytes as f64)
     });
 }

@@ -4,10 +4,10 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use testkit::{Process, Tool, pyjwt, wait_until};
+use testkit::{Process, Tool, pyjwt};
 
 use crate::support::titles::base64;
-use crate::support::{DEADLINE, file, script};
+use crate::support::{DEADLINE, file, script, wait_until};
 
 /// Secret with which it signs HS256 on request.
 pub(crate) const SECRET: &str = "an-issuers-secret-of-32-characters";
@@ -24,7 +24,7 @@ impl Issuer {
         command.arg(script("token_issuer.py")).arg("0");
         let process = Process::start("the issuer", &mut command);
         let said = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the issuer's port", DEADLINE, || said().contains('\n'));
+        wait_until("the issuer's port", || said().contains('\n'));
         let port = said().lines().next().unwrap().parse().unwrap();
         Self {
             _process: process,

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use testkit::{Process, free_address, vlc, wait_until};
+use testkit::{Process, free_address, vlc};
 
-use crate::support::{DEADLINE, connect};
+use crate::support::{connect, wait_until};
 
 /// One player, without a window and without audio output.
 pub(crate) struct Vlc {
@@ -26,7 +26,7 @@ impl Vlc {
             .args(["--aout", "dummy"])
             .arg(url)
             .start();
-        wait_until("VLC", DEADLINE, || TcpStream::connect(address).is_ok());
+        wait_until("VLC", || TcpStream::connect(address).is_ok());
         Self {
             wire: RefCell::new(BufReader::new(connect(address))),
             process,

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use testkit::{Process, Server, ServerBuilder, wait_until, webhooks};
+use testkit::{Process, Server, ServerBuilder, webhooks};
 
 use crate::support::recorded::recording_into;
-use crate::support::{DEADLINE, metric, quoted, script};
+use crate::support::{metric, quoted, script, wait_until};
 
 pub(crate) const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -31,7 +31,7 @@ impl Receiver {
             .args([&port.to_string(), KEY]);
         let process = Process::start("the receiver", &mut command);
         let first = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the receiver's port", DEADLINE, || first().contains('\n'));
+        wait_until("the receiver's port", || first().contains('\n'));
         let port = first().lines().next().unwrap().parse().unwrap();
         Self { process, port }
     }
@@ -72,7 +72,7 @@ impl Receiver {
 
     /// Waits for this many requests to a path about this kind.
     pub(crate) fn wait_for(&self, path: &str, kind: &str, count: usize) -> Vec<Value> {
-        wait_until(&format!("{count} × {kind} at {path}"), DEADLINE, || {
+        wait_until(&format!("{count} × {kind} at {path}"), || {
             self.of(path, kind).len() >= count
         });
         self.of(path, kind)

@@ -1,9 +1,9 @@
 //! Listeners by WebSocket: their addresses, their number, and a check that a page plays what it receives.
 
-use testkit::{Server, wait_until};
+use testkit::Server;
 
 use crate::support::session::Driven;
-use crate::support::{DEADLINE, metric};
+use crate::support::{metric, wait_until};
 
 pub(crate) const SHOW: &str = "live/show";
 
@@ -27,9 +27,7 @@ pub(crate) fn listeners(server: &Server) -> f64 {
 }
 
 pub(crate) fn wait_for_listeners(server: &Server, count: usize) {
-    wait_until("the listeners", DEADLINE, || {
-        listeners(server) == count as f64
-    });
+    wait_until("the listeners", || listeners(server) == count as f64);
 }
 
 /// Waits until the video of the page has played a stretch without an error.
@@ -37,7 +35,7 @@ pub(crate) fn plays_on(browser: &impl Driven, what: &str) {
     const LOOK: &str = "const video = document.querySelector('video'); \
         return [video.currentTime, video.getVideoPlaybackQuality().totalVideoFrames, window.said ?? ''];";
     let mut before: Option<(f64, u64)> = None;
-    wait_until(what, DEADLINE, || {
+    wait_until(what, || {
         let now = browser.run(LOOK);
         let (seconds, frames) = (now[0].as_f64().unwrap(), now[1].as_u64().unwrap());
         assert_eq!(now[2], "", "{what}");

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Server, wait_until};
+use testkit::Server;
 
-use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::clock::STRAIGHT;
 use crate::support::player_page::Played;
 use crate::support::session::{begin, figures, prepare};
+use crate::support::wait_until;
 
 /// Frames of the control before its connection has settled, and frames that are counted after that.
 const CONTROL_PICTURES: (usize, usize) = (60, 60);
@@ -62,7 +62,7 @@ impl Window {
     /// Waits until the page plays.
     pub(crate) fn wait(&self, browser: &Browser) {
         let what = format!("{} to play by {}", self.stream, self.way);
-        wait_until(&what, DEADLINE, || self.played(browser).is_by(self.way));
+        wait_until(&what, || self.played(browser).is_by(self.way));
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn busy_ms(browser: &Browser, server: &Server) -> f64 {
     begin(browser, STRAIGHT);
     let (first, count) = CONTROL_PICTURES;
     let mut delays = Vec::new();
-    wait_until("the control's pictures", DEADLINE, || {
+    wait_until("the control's pictures", || {
         assert!(figures(browser).is_object());
         delays = numbers(&browser.run("return window.straight ?? [];"));
         delays.len() >= first + count

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Clip, Process, Server, ServerBuilder, Tool, wait_until};
+use testkit::{Clip, Process, Server, ServerBuilder, Tool};
 
 use crate::support::aiortc::Viewer;
 use crate::support::browser::Browser;
@@ -18,6 +18,7 @@ use crate::support::session::{
 };
 use crate::support::{
     DEADLINE, listening_seconds, metric, publish_icecast, publish_rtmp, script, wait_for_stream,
+    wait_until,
 };
 
 /// Returns the seconds of audio that a viewer plays.
@@ -94,7 +95,7 @@ fn wait_for_clear_audio(browser: &impl Driven) {
     let heard = |figures: &Value| figures["audio"]["seconds"].as_f64().unwrap();
     let mut since = Value::Null;
     let patience = DEADLINE + 2 * Duration::from_secs(clear_seconds().into());
-    wait_until("clear sound", patience, || {
+    testkit::wait_until("clear sound", patience, || {
         let now = figures(browser);
         if now["audio"].is_null() {
             return false;
@@ -113,7 +114,7 @@ fn wait_for_clear_audio(browser: &impl Driven) {
 /// for both, and single ones jump while a machine is busy: the median of [`ESTIMATES`] counts.
 fn wait_until_in_step(crowded: &impl Driven, other: &impl Driven) {
     let mut differences = VecDeque::new();
-    wait_until("sound and picture in step", DEADLINE, || {
+    wait_until("sound and picture in step", || {
         let reported = [figures(crowded), figures(other)];
         let [one, another] = reported
             .each_ref()
@@ -150,7 +151,7 @@ fn chromium_plays_combined_audio_with_padded_pictures() {
     watch(&other, &calm, "/live/show");
     let sends = || server.metrics().sum("carillon_sends_total", &[]);
     let played = || figures(&browser)["audio"]["seconds"].as_f64().unwrap();
-    wait_until("sound", DEADLINE, || {
+    wait_until("sound", || {
         figures(&browser)["audio"]["seconds"].is_number()
     });
     let (sent, heard) = (sends(), played());
@@ -168,11 +169,10 @@ fn chromium_plays_combined_audio_with_padded_pictures() {
 fn chromium_hears_combined_audio_of_a_radio() {
     let server = crowded().start();
     let _radio = publish_icecast(&server, Clip::Mp3, 2 * seconds() + 70, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let browser = Browser::open();
     watch(&browser, &server, "/radio.mp3");
     wait_for_clear_audio(&browser);
-    wait_until("sound", DEADLINE, || {
+    wait_until("sound", || {
         figures(&browser)["audio"]["seconds"].as_f64() >= Some(seconds().into())
     });
     let audio = figures(&browser)["audio"].clone();

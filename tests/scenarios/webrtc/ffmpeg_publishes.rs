@@ -36,9 +36,8 @@ fn its_pictures_arrive_over_a_network_that_loses_packets() {
     let _publisher = Tool::current_ffmpeg()
         .args(["-re", "-i"])
         .arg(Clip::Flv.seconds(90))
-        .args([
-            "-c:v", "copy", "-c:a", "libopus", "-ar", "48000", "-ac", "2",
-        ])
+        .args(["-c:v", "copy", "-c:a", "libopus"])
+        .args(["-ar", "48000", "-ac", "2"])
         .args(["-authorization", PUBLISH_KEY, "-f", "whip"])
         .arg(server.http_url("/live/show/whip"))
         .start();

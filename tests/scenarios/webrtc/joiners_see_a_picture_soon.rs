@@ -2,10 +2,10 @@
 //! takes no memory from others.
 
 use serde_json::Value;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::flv;
-use crate::support::{DEADLINE, entry, wait_for_stream};
+use crate::support::{DEADLINE, entry, wait_for_stream, wait_until};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -21,7 +21,7 @@ fn film(server: &Server, stream: &str, rate: &str) -> Process {
 
 /// Waits until the stream's one keyframe is this old.
 fn wait_for_age(server: &Server, stream: &str, seconds: f64) {
-    wait_until("the keyframe to be old", DEADLINE, || {
+    wait_until("the keyframe to be old", || {
         let listed = entry(server, stream);
         let interval = listed["keyframes"]["interval_seconds"].as_f64();
         interval.is_some_and(|interval| interval > seconds)

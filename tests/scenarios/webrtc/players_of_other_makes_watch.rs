@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testkit::http::Response;
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, pion_viewer, wait_until, whep_elements};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, pion_viewer, whep_elements};
 
 use crate::support::aiortc::Viewer;
-use crate::support::{DEADLINE, post_offer, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, post_offer, publish_icecast, publish_rtmp, wait_for_stream, wait_until,
+};
 use crate::webrtc::audio_shares_packets::crowded;
 
 /// Number of packets to receive: some seconds of either kind.
@@ -67,9 +69,7 @@ impl Programme {
             .arg(server.rtmp_url("live/mute", PUBLISH_KEY))
             .start();
         let show = publish_rtmp(&server, &clip, "live/show");
-        for (stream, _) in STREAMS {
-            wait_for_stream(&server, stream);
-        }
+        wait_for_stream(&server, "live/mute");
         Self {
             server,
             _publishers: [radio, mute, show],
@@ -132,9 +132,6 @@ fn hear_the_present(server: &Server, streams: [&str; 3]) {
     const AUDIO_FRAMES: std::ops::RangeInclusive<u64> = 110..=190;
     /// Seconds of audio that may arrive in the first fifth of a second.
     const EARLY_MAX: f64 = 0.3;
-    for stream in streams {
-        wait_for_stream(server, stream);
-    }
     // After this time there is a past that could be sent.
     std::thread::sleep(Duration::from_secs(4));
     let mut heard = streams.map(|stream| {
@@ -168,7 +165,6 @@ fn hear_the_present(server: &Server, streams: [&str; 3]) {
 fn aiortc_hears_a_radio() {
     let server = Server::start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
     let mut viewer = Viewer::of_audio(PACKETS.into());
     viewer.watch(&server, "/radio.mp3/whep");
     let counts = viewer.read();
@@ -180,7 +176,6 @@ fn aiortc_hears_a_radio() {
 fn whepsrc_and_whepclientsrc_of_gstreamer_watch_by_their_defaults() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
-    wait_for_stream(&server, "live/show");
     for element in ["whepsrc", "whepclientsrc"] {
         let watched = Tool::built(&whep_elements())
             .arg(element)
@@ -214,7 +209,6 @@ fn ask(server: &Server, path: &str, sections: &[&str]) -> Response {
 fn pictures_out_of_their_order_are_refused_with_the_cure() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(60), "live/show");
-    wait_for_stream(&server, "live/show");
     let refused = ask(&server, "/live/show/whep", &[AUDIO, PICTURE]);
     let words = String::from_utf8(refused.body).unwrap();
     assert_eq!(refused.status, 422, "{words}");
@@ -247,7 +241,7 @@ fn what_the_printed_line_publishes_can_be_watched() {
         .args(["-c", &format!("exec {line}")])
         .start();
     wait_for_stream(&server, "live/show");
-    wait_until("pictures in their order", DEADLINE, || {
+    wait_until("pictures in their order", || {
         server.api("streams")["streams"][0]["pictures"]["b_frames"] == false
     });
     let answer = ask(&server, "/live/show/whep", &[AUDIO, PICTURE]);

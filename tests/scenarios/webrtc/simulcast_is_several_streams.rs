@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::{Server, Tool, wait_until};
+use testkit::{Server, Tool};
 
 use crate::support::browser::Browser;
 use crate::support::browser::CAMERA;
 use crate::support::session::{assert_watched, figures, publish_layers, watch};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream, wait_until};
 
 /// Streams, and the widths of their video. The first has the requested size.
 const STREAMS: [(&str, u64); 3] = [
@@ -62,7 +62,7 @@ fn each_layer_of_a_camera_is_a_stream_with_the_same_audio() {
         let url = server.http_url(&format!("/{stream}.mp4"));
         let expected = (Some(width), Some("opus".to_owned()));
         // An encoder may begin with a smaller size than it will have.
-        wait_until("the layer's size", DEADLINE, || probed(&url) == expected);
+        wait_until("the layer's size", || probed(&url) == expected);
     }
     assert_eq!(
         server
@@ -75,7 +75,7 @@ fn each_layer_of_a_camera_is_a_stream_with_the_same_audio() {
     watch(&viewer, &server, "/live/cam~l");
     assert_watched(&viewer, 30, 2.0);
     camera.run("publisher.close(); return null;");
-    wait_until("the publisher to be gone", DEADLINE, || {
+    wait_until("the publisher to be gone", || {
         let metrics = server.metrics();
         metrics.get("carillon_publishers{protocol=\"whip\"}") == Some(0.0)
     });
@@ -110,7 +110,7 @@ fn a_layer_that_pauses_ends_no_stream() {
     };
     switch(false);
     let mut last = (pictures(), Instant::now());
-    wait_until("the layer to pause", DEADLINE, || {
+    wait_until("the layer to pause", || {
         let now = pictures();
         if now != last.0 {
             last = (now, Instant::now());
@@ -118,6 +118,6 @@ fn a_layer_that_pauses_ends_no_stream() {
         last.1.elapsed() > PAUSED
     });
     switch(true);
-    wait_until("the layer to go on", DEADLINE, || pictures() > last.0 + 20);
+    wait_until("the layer to go on", || pictures() > last.0 + 20);
     assert!(camera.run("return window.failure;").is_null());
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::{Clip, Server, wait_until};
+use testkit::{Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::player_page::COUNT_SESSIONS;
-use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
+use crate::support::{metric, publish_rtmp, wait_until};
 use crate::webrtc::players_of_other_makes_watch::tools;
 
 /// Name in the page, script there, and path of the script in its package.
@@ -29,7 +29,6 @@ const FRAMES: u64 = 40;
 fn each_plays_as_it_is() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
-    wait_for_stream(&server, "live/show");
     let packages = tools().join("whep/node_modules");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/whep/player.html");
     let script = |path: &str| {
@@ -49,7 +48,7 @@ fn each_plays_as_it_is() {
         let url = server.http_url("/live/show/whep");
         browser.go(&pages.url(&format!("player.html?player={player}&url={url}")));
         let mut seen = Value::Null;
-        wait_until(&format!("{player} to play"), DEADLINE, || {
+        wait_until(&format!("{player} to play"), || {
             seen = browser.run("return {...window.sessions, failure: window.failure};");
             assert!(seen["failure"].is_null(), "{player}: {seen}");
             seen["frames"].as_u64() >= Some(FRAMES) && seen["sound"].as_u64() > Some(0)

@@ -1,10 +1,10 @@
 //! A session over WebRTC outlives its publisher, the viewer's address and its ICE; over bad networks, too.
 
-use testkit::{Clip, Impaired, Impairment, Server, ServerBuilder, wait_until};
+use testkit::{Clip, Impaired, Impairment, Server, ServerBuilder};
 
 use crate::support::browser::Browser;
 use crate::support::session::{begin, figures, frames, prepare, wait_for_frames, watch, watch_by};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{publish_rtmp, wait_until};
 use crate::webrtc::audio_shares_packets::crowded;
 
 /// Frames of two seconds.
@@ -22,7 +22,6 @@ fn viewers_stay_when_the_publisher_comes_back() {
     let server = Server::start();
     let clip = Clip::Flv.seconds(90);
     let mut publisher = publish_rtmp(&server, &clip, "live/show");
-    wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     watch(&browser, &server, "/live/show");
     wait_for_frames(&browser, SOME);
@@ -30,7 +29,7 @@ fn viewers_stay_when_the_publisher_comes_back() {
     assert_eq!(before.len(), 1);
     publisher.kill();
     let mut last = 0;
-    wait_until("pictures to stop", DEADLINE, || {
+    wait_until("pictures to stop", || {
         let now = frames(&browser);
         let streams = server.api("streams").to_string();
         std::mem::replace(&mut last, now) == now && !streams.contains("\"live\"")
@@ -72,7 +71,7 @@ fn a_viewer_that_restarts_ice_continues() {
             &browser,
             &format!("await restart_session(pc, session); window.restarted = {turn};"),
         );
-        wait_until("the restart", DEADLINE, || {
+        wait_until("the restart", || {
             assert!(figures(&browser).is_object());
             browser.run("return window.restarted;") == turn
         });
