@@ -13,6 +13,10 @@ use packagers::rtp::record;
 /// Age of a keyframe beyond which catching up takes so long that a new keyframe is requested.
 const OLD_KEYFRAME: Span = Span::from_millis(1_500);
 
+/// Age of a keyframe up to which video on trial starts with it: some frames, which the shortest queues hold. Catching up with
+/// more at three times the rate would fill the queue of a link that has only just proved to carry the stream.
+const NEW_KEYFRAME: Span = Span::from_millis(250);
+
 impl Viewer {
     /// Finds positions for lines that have none, and moves those that have fallen behind.
     pub(super) fn place(&mut self, lane: Lane<'_>, now: Instant) -> Result<(), Reason> {
@@ -71,13 +75,15 @@ impl Viewer {
         if line.is_waiting() {
             match join.and_then(|join| Some((join, track.get(join)?))) {
                 Some((join, packet)) => {
-                    let is_old = lane.newest - packet.at > OLD_KEYFRAME;
-                    if is_old {
+                    if lane.newest - packet.at > OLD_KEYFRAME {
                         books.ask_for_keyframe(now);
                     }
-                    // Catching up takes three times the rate from a link that has only just proved to carry the stream.
-                    if is_old && books.link.is_on_trial(now) {
-                        return Ok(false);
+                    if books.link.is_on_trial(now) {
+                        let newest = track.newest().and_then(|newest| track.get(newest));
+                        if newest.is_some_and(|newest| newest.at - packet.at > NEW_KEYFRAME) {
+                            return Ok(false);
+                        }
+                        books.link.begin_trial(now);
                     }
                     line.go(join);
                     self.pace.catch_up(packet.at, now);

@@ -6,7 +6,8 @@
 //! that is slightly too small loses most packets with the keyframes, which are seconds apart. After a pause the newest keyframe
 //! is sent as a *probe*, in half the time in which the stream produces as many bytes, followed by a sender report. If the probe
 //! arrives complete, and the reply to that report is no later than the probe explains, video continues, at first on trial;
-//! otherwise the next pause is longer.
+//! otherwise the next pause is longer. A trial ends with the first interval that is bad, or that lost anything to a queue: it
+//! costs audio, which a probe does not, so the longest pause follows.
 //!
 //! Random losses are repaired and are no reason to suspend video. They do not lengthen the round trip, as a queue in front of a
 //! small link does; so without a longer round trip only very heavy losses count. For a link that was too small from the first
@@ -38,7 +39,7 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(20),
 ];
 
-/// Time for which resumed video is on trial.
+/// Time for which resumed video is on trial, from its first keyframe on.
 const TRIAL: Duration = Duration::from_secs(10);
 
 /// Time of carrying the whole stream after which a link is no longer considered small.
@@ -167,6 +168,11 @@ impl Link {
         self.resumed.is_some_and(|resumed| since(resumed) < TRIAL)
     }
 
+    /// Begins a trial anew when its first keyframe is there.
+    pub(super) const fn begin_trial(&mut self, now: Instant) {
+        self.resumed = Some(now);
+    }
+
     /// Whether a viewer with suspended video is due for a keyframe.
     pub(super) fn is_probe_due(&mut self, now: Instant) -> bool {
         match self.state {
@@ -256,7 +262,11 @@ impl Link {
         let now = heard.now;
         let is_known = self.round_trip.is_known();
         let found = self.watches[kind].heard(report, is_queued, is_known, now)?;
-        if found.is_too_small || (found.is_bad && self.is_on_trial(now)) {
+        let fails_trial = (found.is_bad || found.lost_to_queue) && self.is_on_trial(now);
+        if fails_trial {
+            self.pauses = PAUSES.len() as u8;
+        }
+        if found.is_too_small || fails_trial {
             self.hold(now);
             return Some(Turn::Hold);
         }

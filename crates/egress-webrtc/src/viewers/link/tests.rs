@@ -168,9 +168,28 @@ fn pauses_grow_until_a_probe_arrives_in_time() {
     assert_eq!(reporter.probe(), 22 * SECOND, "it waits for the report");
     assert_eq!(reporter.later(SHORT), Some(Turn::Resume));
     assert!(reporter.link.may_repeat());
-    // On trial once is enough.
-    assert_eq!(reporter.second(30, SHORT), Some(Turn::Hold));
-    assert_eq!(reporter.probe(), 20 * SECOND);
+}
+
+#[test]
+fn a_trial_ends_with_the_first_loss_to_a_queue_and_the_longest_pause_follows() {
+    for (lost, round_trip, holds) in [
+        (26, SHORT, true),
+        (25, SHORT, false),
+        (3, LONG, true),
+        (2, LONG, false),
+    ] {
+        let mut reporter = Reporter::probed();
+        assert_eq!(reporter.later(SHORT), Some(Turn::Resume));
+        // Its keyframe comes after the time of a trial.
+        reporter.now += TRIAL;
+        reporter.link.begin_trial(reporter.now);
+        reporter.seconds(&[(0, round_trip)]);
+        let turn = reporter.second(lost, round_trip);
+        assert_eq!(turn.is_some(), holds, "{lost} of a hundred, {round_trip:?}");
+        if holds {
+            assert_eq!(reporter.probe(), 20 * SECOND);
+        }
+    }
 }
 
 #[test]

@@ -191,6 +191,8 @@ fn start() -> (TestWorker, Camera, TestLink) {
 #[test]
 fn a_link_that_is_too_small_is_sent_the_audio_and_the_picture_when_it_is_free() {
     let (mut worker, mut camera, mut link) = start();
+    // A keyframe is never so old that another one is requested.
+    camera.key_every = 30;
     assert!(link.film(&mut worker, &mut camera, 5).audio_frames > 0.99);
     // Video and audio take 1 Mb/s.
     link.rate = Some(300_000);
@@ -202,8 +204,16 @@ fn a_link_that_is_too_small_is_sent_the_audio_and_the_picture_when_it_is_free() 
     // Keyframes of 27 packets, as probes: after 5, 10 and 20 s.
     assert!((27..=4 * 27).contains(&squeezed.packets), "{squeezed:?}");
     link.rate = None;
-    link.film(&mut worker, &mut camera, 30);
+    let resumed: Vec<_> = (0..30)
+        .map(|_| link.film(&mut worker, &mut camera, 1).packets)
+        .collect();
     let free = link.film(&mut worker, &mut camera, 4);
+    // A probe and a second of video at most, and nothing from the past.
+    let second_max = 27 + free.packets / 4;
+    assert!(
+        resumed.iter().all(|sent| *sent <= second_max),
+        "{resumed:?}"
+    );
     assert!(free.pictures >= 99 && free.audio_frames > 0.99, "{free:?}");
     assert_eq!(worker.counters().held_pictures, 1);
     link.film(&mut worker, &mut camera, 11);
