@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_reported_by_what_they_call_themselves() {
+    fn programs_are_recognised_by_what_they_call_themselves() {
         let agent = |access: &Access, agent| played_with(access, |request| request.agent = agent);
         let denied = access(&[rule(|rule| rule.deny_agents = wildcards(&["*ripper*"]))]);
         assert_eq!(agent(&denied, "StreamRipper/1.0"), Err(Excluded::Agent));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_reported_by_their_host() {
+    fn pages_are_recognised_by_their_host() {
         let access = access(&[rule(|rule| {
             rule.allow_referers = Some(wildcards(&["example.com", "*.example.com"]));
         })]);

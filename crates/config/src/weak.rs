@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weak_secrets_are_reported_from_others() {
+    fn weak_secrets_are_distinguished_from_others() {
         for weak in "hackme|short|password|Password1|hackme123|**changeme**|change-me|12345678|\
                      87654321|aaaaaaaaaaaa|abcdefghij|12341234|with\nnewline"
             .split('|')

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_login_is_reported_apart() {
+    fn what_is_no_login_is_distinguished() {
         let read = |bytes: &[u8]| ShoutcastLogin::read(bytes);
         assert_eq!(read(b"hack"), Ok(ShoutcastLine::NeedMore));
         assert_eq!(read(b"!POKE\n"), Ok(ShoutcastLine::Poke));

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_journals_are_reported_of_and_left_as_they_are() {
+    fn damaged_journals_are_reported_and_left_as_they_are() {
         let root = tempfile::tempdir().expect("a directory");
         let folder = root.path().display();
         let source = format!(

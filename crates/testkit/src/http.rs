@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_body_are_reported_apart() {
+    fn head_and_body_are_distinguished() {
         let (addr, thread) = serve(vec![
             b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: 16\r\n\r\nabc",
             b"def",

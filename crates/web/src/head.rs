@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_that_do_not_end_are_reported_apart() {
+    async fn bodies_that_do_not_end_are_distinguished() {
         type Expected = fn(&Result<Taken, NoBody>) -> bool;
         let whole: Expected = |taken| matches!(taken, Ok(taken) if taken.is_whole);
         let cut: Expected = |taken| matches!(taken, Err(NoBody::Cut));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_head_is_reported_apart() {
+    async fn what_is_no_head_is_distinguished() {
         type Expected = fn(&NoHead) -> bool;
         let gone: Expected = |no| matches!(no, NoHead::Gone);
         let rtmp: Expected = |no| matches!(no, NoHead::Other(Sniff::Rtmp));

@@ -95,7 +95,7 @@ fn players_see_a_programme_for_each_quality() {
 }
 
 #[test]
-fn the_page_is_reported_of_each_quality() {
+fn the_page_learns_of_each_quality() {
     let (server, _publishers) = published();
     let document = description(&server, "/live/show/");
     assert_eq!(document["live"], true);

@@ -159,7 +159,7 @@ fn lost_and_refused_listeners_are_reported() {
 }
 
 #[test]
-fn dropped_listeners_are_reported_apart() {
+fn dropped_listeners_are_distinguished() {
     let server = Server::builder()
         .set("fanout.video", "skip_after", "\"500ms\"")
         .set("fanout.video", "drop_after", "\"1s\"")

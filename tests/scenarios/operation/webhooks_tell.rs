@@ -81,7 +81,7 @@ fn what_is_not_taken_is_tried_again_and_who_is_gone_is_left_alone() {
 }
 
 #[test]
-fn a_copy_is_reported_of_once_whatever_happens_to_the_server() {
+fn a_copy_is_reported_once_whatever_happens_to_the_server() {
     let root = tempfile::tempdir().unwrap();
     let object_storage = Storage::start(free_address(), None);
     let credentials = unchecked(root.path());

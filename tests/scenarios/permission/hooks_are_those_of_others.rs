@@ -110,7 +110,7 @@ fn one_of_nginx_rtmp_sees_the_same_requests() {
 }
 
 #[test]
-fn one_of_nginx_rtmp_is_reported_of_what_continues_and_ends_it() {
+fn one_of_nginx_rtmp_learns_of_what_continues_and_ends_it() {
     const CALLS: [&str; 2] = ["update_publish", "update_play"];
     let (of_nginx, of_ours) = (Hook::start(), Hook::start());
     let (url, update) = (of_nginx.url("nginx-rtmp"), of_nginx.url("ongoing"));
@@ -147,7 +147,7 @@ fn one_of_nginx_rtmp_is_reported_of_what_continues_and_ends_it() {
 }
 
 #[test]
-fn ours_is_reported_of_listeners_over_http_and_ends_them() {
+fn ours_learns_of_listeners_over_http_and_ends_them() {
     let hook = Hook::start();
     let update = hook.url("ongoing");
     let keys = format!("update_url = \"{update}\"\nupdate_every = \"1s\"");

@@ -353,7 +353,7 @@ fn monitors_read_the_same_figures() {
 
 /// Clients of `STATS` receive the same facts at first, and the same changes after that.
 #[test]
-fn watchers_are_reported_the_same_lines() {
+fn watchers_receive_the_same_lines() {
     let (mut theirs, mut ours, _servers) = both();
     let [theirs, ours] = [&mut theirs, &mut ours].map(|station| {
         assert_eq!(

@@ -107,16 +107,17 @@ impl Asker {
         // Titles have no end.
         let has_end = dialect.has(HookFeature::Ends) && on.action != Action::UpdateMetadata;
         // Where publishers are reported as such, their ends are not reported twice.
-        let is_reported_of = on.action == Action::Publish && self.settings.mount_url.is_some();
-        let tells_of_ends = self.settings.end_url.is_some() && has_end && !is_reported_of;
-        let tells_of_more = self.settings.update_url.is_some() && has_end;
-        if !tells_of_ends && !tells_of_more {
+        let is_reported_as_publisher =
+            on.action == Action::Publish && self.settings.mount_url.is_some();
+        let reports_ends = self.settings.end_url.is_some() && has_end && !is_reported_as_publisher;
+        let reports_progress = self.settings.update_url.is_some() && has_end;
+        if !reports_ends && !reports_progress {
             return None;
         }
         Some(Arc::new(HookWitness {
             asker: Arc::clone(self),
             kept: Arc::new(KeptRequest::of(on, &self.holdings)),
-            ends: tells_of_ends.then(|| self.ends().clone()),
+            ends: reports_ends.then(|| self.ends().clone()),
             ender: ender.clone(),
         }))
     }

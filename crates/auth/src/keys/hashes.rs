@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_beyond_an_address_s_share_are_reported_to_come_again() {
+    async fn those_beyond_an_address_s_share_are_asked_to_come_again() {
         let mut hashes = Hashes::new(Fingerprints::new().expect("randomness"));
         hashes.turns = Turns::new(0, WAITING);
         let guesses = Guesses::default();

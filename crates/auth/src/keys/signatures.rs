@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_beyond_an_address_s_share_are_reported_to_come_again() {
+    async fn those_beyond_an_address_s_share_are_asked_to_come_again() {
         let (mut signatures, sets) = signatures();
         let few = Bounds {
             share: 1,

@@ -224,7 +224,7 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
         .filter_map(Option::as_ref)
         .collect();
     for (index, rule) in auth.keys.iter().enumerate() {
-        reported_apart(rule, auth.keys[..index].iter(), &nameless, auth, walk);
+        distinct(rule, auth.keys[..index].iter(), &nameless, auth, walk);
     }
     hashed_keys(&auth.keys, auth.keys.iter(), walk);
     let file = auth.keys_file.as_deref().map(|path| read_keys(path, auth));
@@ -251,7 +251,7 @@ pub(super) fn further_keys(keys: &[KeyRule], auth: &Auth, walk: &mut Walk<'_>) {
     let nameless: Vec<_> = auth.publish_key.iter().collect();
     for (index, rule) in keys.iter().enumerate() {
         let earlier = auth.keys.iter().chain(&keys[..index]);
-        reported_apart(rule, earlier, &nameless, auth, walk);
+        distinct(rule, earlier, &nameless, auth, walk);
         if rule.secret.is_none() {
             let key = format!("{}.key", rule.key);
             let help = "none is generated for keys of this file; use `openssl rand -base64 18`";
@@ -261,7 +261,8 @@ pub(super) fn further_keys(keys: &[KeyRule], auth: &Auth, walk: &mut Walk<'_>) {
     hashed_keys(keys, auth.keys.iter().chain(keys), walk);
 }
 
-fn reported_apart<'a>(
+/// Reports a key that shares its name or its secret with another one.
+fn distinct<'a>(
     rule: &KeyRule,
     mut earlier: impl Iterator<Item = &'a KeyRule> + Clone,
     nameless: &[&Secret],

@@ -68,7 +68,7 @@ http://h/{name}/SECRET{name} http://h/{name}/***
 ";
 
 #[test]
-fn what_is_no_address_is_reported_by_its_fault() {
+fn what_is_no_address_is_reported_with_its_fault() {
     use UrlFault::*;
     for (url, fault) in [
         ("", Malformed(UrlError::Scheme)),

@@ -89,7 +89,7 @@ const AMBIGUOUS: &str = r#"
 "#;
 
 #[test]
-fn keys_that_cannot_be_reported_apart_are_refused() {
+fn keys_that_cannot_be_distinguished_are_refused() {
     let own = "[auth] ; publish_key = \"x7Kq-92mPz\" ; admin_password = \"tower-warden-77\"";
     let studio = "[[auth.key]] ; name = \"studio\" ; key = \"studio-k3y-1\" ; match = \"live/*\"";
     let rows = AMBIGUOUS.replace("{van}", "{key} name = \"van\" ; match = \"a\" ;");

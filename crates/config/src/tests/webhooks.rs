@@ -47,7 +47,7 @@ const RECEIVERS: &str = r#"
 "#;
 
 #[test]
-fn a_receiver_of_webhooks_that_cannot_be_reported_is_refused() {
+fn a_receiver_of_webhooks_that_cannot_be_reached_is_refused() {
     let rows = RECEIVERS.replace("{hook}", "[[webhook]] ; url = \"http://h/\"");
     let secret = format!("secret = \"{WEBHOOK_KEY}\"");
     each_has_one_problem(&rows.replace("{secret}", &secret));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn several_tracks_are_reported_apart() {
+    fn several_tracks_are_distinguished() {
         let coded = b"\x96\x11hvc1\x00\0\0\x05\0\0\x28ab\x02\0\0\x04\0\0\0c";
         let configs = b"\x96\x20avc1\x00\0\0\x04confhvc1\x01\0\0\0";
         let audio = b"\x95\x11mp4a\x00\0\0\x01a\x01\0\0\x01b";

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_reported_apart() {
+    fn packets_are_distinguished() {
         let (long, cut) = ([7; 510], [1; 255]);
         let pieces = [
             (&b"one"[..], true),

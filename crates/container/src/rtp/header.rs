@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_and_media_are_reported_apart() {
+    fn reports_and_media_are_distinguished() {
         assert!(is_rtcp(&[0x81, 200, 0, 1]));
         assert!(!is_rtcp(&[0x80, 0x80 | 96, 0, 1]));
         assert!(!is_rtcp(&[0x00, 200]));

@@ -56,7 +56,7 @@ async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_player_waits_for_its_stream_and_is_reported_when_it_does_not_come() {
+async fn a_player_waits_for_its_stream_and_learns_that_it_does_not_come() {
     for way in WAYS {
         let server = TestServer::new(WAIT, LINGER);
         let mut early = ScriptedPlayer::playing(&server, way, "show").await;
@@ -277,7 +277,7 @@ async fn one_connection_plays_one_stream_after_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn players_stay_while_the_publisher_is_away_and_are_reported_when_it_is_over() {
+async fn players_stay_while_the_publisher_is_away_and_learn_when_it_is_over() {
     for way in WAYS {
         let (server, show, mut player) = playing(way, 1).await;
         drop(show);

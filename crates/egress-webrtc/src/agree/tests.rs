@@ -210,7 +210,7 @@ fn either_side_may_have_only_one_of_the_two() {
 }
 
 #[test]
-fn an_offer_that_only_sends_is_reported_so() {
+fn an_offer_that_only_sends_is_refused_as_such() {
     let sends = offer(&[
         ("audio", "sendonly", &[OPUS]),
         ("video", "inactive", &[VP8]),

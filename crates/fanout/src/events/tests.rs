@@ -65,7 +65,7 @@ fn every_reader_is_reported_each_event_once_and_in_order() {
 }
 
 #[test]
-fn a_slow_reader_is_reported_how_many_it_has_missed() {
+fn a_slow_reader_learns_how_many_it_has_missed() {
     let events = events();
     let mut reader = events.subscribe();
     let before = reader.reached();

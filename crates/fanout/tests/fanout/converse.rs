@@ -188,7 +188,7 @@ fn the_end_of_a_stream_gives_the_socket_back() {
 }
 
 #[test]
-fn all_listeners_are_reported_of_the_leave() {
+fn all_listeners_learn_of_the_leave() {
     let mut scene = scene(SIZE);
     let mut silent = scene.setup.listen("show", "");
     scene.setup.registry.fanout().announce_leave();
@@ -201,7 +201,7 @@ fn all_listeners_are_reported_of_the_leave() {
 
 /// The listener was on its way to its worker when the others got the announcement.
 #[test]
-fn a_listener_that_comes_after_the_others_were_reported_of_the_leave_is_reported_too() {
+fn a_listener_that_comes_after_the_others_learned_of_the_leave_learns_of_it_too() {
     let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.write(1).unwrap();
     setup.registry.fanout().announce_leave();

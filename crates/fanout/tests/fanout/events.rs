@@ -130,7 +130,7 @@ fn a_takeover_is_reported_before_the_new_epoch() {
 }
 
 #[test]
-fn a_listener_that_no_worker_takes_is_reported_to_be_refused() {
+fn a_listener_that_no_worker_takes_is_reported_as_refused() {
     let (setup, _encoder) = TestFanout::radio();
     let fanout = setup.registry.fanout();
     let mut reader = fanout.events().subscribe();

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn high_efficiency_is_reported_apart_however_it_is_signalled() {
+    fn high_efficiency_is_distinguished_however_it_is_signalled() {
         // Object type 5 first: 24 kHz core, 48 kHz out, AAC-LC beneath.
         let first = AudioSpecificConfig::parse(&[0x2B, 0x11, 0x88, 0x00]).expect("explicit SBR");
         assert_eq!((first.object_type, first.sample_rate), (2, 24_000));

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_reported_apart() {
+    fn units_are_distinguished() {
         let header = |first, second| UnitHeader::parse(&[first, second, 0]).expect("long enough");
         let key = header(0x26, 0x01);
         let expected = UnitHeader {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn info_frames_are_reported_from_music() {
+    fn info_frames_are_distinguished_from_music() {
         let mut frame = vec![0; 417];
         frame[..4].copy_from_slice(&0xFFFB_9064_u32.to_be_bytes());
         let header = FrameHeader::parse(&frame).expect("a valid header");

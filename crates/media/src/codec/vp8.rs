@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_reported_apart() {
+    fn frames_are_distinguished() {
         let key = [0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x41, 0xB4, 0x00];
         let (width, height) = (320, 180);
         let header = FrameHeader::parse(&key);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_reported_apart() {
+    fn frames_are_distinguished() {
         // 320×180, profile 0, from libvpx.
         let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x36, 0x00];
         let Some(FrameHeader::Key(header)) = FrameHeader::parse(&key) else {

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_is_reported_of_changes() {
+    fn an_observer_learns_of_changes() {
         let status = Status::default();
         let (tell, reported) = std::sync::mpsc::sync_channel(8);
         status.observe(move |report| drop(tell.send((report.state, report.error.clone()))));

@@ -383,7 +383,7 @@ async fn shattered(tickets: bool) {
 }
 
 #[tokio::test]
-async fn what_is_no_tls_is_reported_so() {
+async fn what_is_no_tls_is_reported_as_such() {
     let tls = TestTls::new();
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     for says in [

@@ -102,7 +102,7 @@ fn a_run_arrives_as_datagrams_whichever_way_it_is_sent() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_apart() {
+fn what_is_wrong_is_distinguished() {
     let mut socket = local();
     let peer = peer(LOCALHOST);
     let to = peer.local_addr().expect("bound");

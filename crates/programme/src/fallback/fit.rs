@@ -4,7 +4,7 @@
 //! the container, the codec, the sample rate and the number of channels (the rate implies the version of MPEG). Video
 //! comes with its own headers, as after any publisher; only its codec must be the same. If the audio frames, or the
 //! links of Ogg, state rate and channels themselves, many decoders accept a change, which an operator may allow
-//! ([`Misfit::is_reported_by_frames`]).
+//! ([`Misfit::is_stated_by_frames`]).
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Shape {
 impl Misfit {
     /// Returns whether the two differ only in properties that each frame of MP3 and ADTS, and each link of Ogg, states
     /// itself.
-    pub(crate) fn is_reported_by_frames(&self) -> bool {
+    pub(crate) fn is_stated_by_frames(&self) -> bool {
         let Self { own, other } = self;
         let codecs = |shape: &Shape| -> Vec<_> {
             let tracks = shape.tracks.iter();

@@ -181,7 +181,7 @@ impl Guard {
         };
         let own = self.own.as_ref().filter(|(_, shape)| shape.is_known());
         let misfit = own.and_then(|(_, shape)| shape.misfit(&Shape::of(&info)));
-        let is_allowed = |misfit: &Misfit| self.rule.any_format && misfit.is_reported_by_frames();
+        let is_allowed = |misfit: &Misfit| self.rule.any_format && misfit.is_stated_by_frames();
         match misfit.filter(|misfit| !is_allowed(misfit)) {
             None => Other::Ready,
             // The fallback may still announce the missing tracks.

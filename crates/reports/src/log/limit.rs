@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_reported_of_in_few_lines_and_nothing_is_forgotten() {
+    fn a_flood_is_reported_in_few_lines_and_nothing_is_forgotten() {
         let start = Instant::now();
         let limiter = Limiter::new(start);
         let [refused, dropped, broken] = events();

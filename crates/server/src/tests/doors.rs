@@ -46,7 +46,7 @@ async fn a_client_of_the_wrong_protocol_is_reported_or_closed() {
 }
 
 #[tokio::test]
-async fn refused_clients_are_reported_when_to_come_again() {
+async fn refused_clients_learn_when_to_come_again() {
     let (server, _source) = TestServer::on_air(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
     let mut first = listening(&server, "radio.mp3").await;
     // Others may still ask.

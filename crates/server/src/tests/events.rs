@@ -164,7 +164,7 @@ async fn refusals_are_reported() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_holds_nothing_up_and_is_reported_what_it_missed() {
+async fn a_reader_that_stops_holds_nothing_up_and_learns_what_it_missed() {
     let server = TestServer::open(AUTH).await;
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("set");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_reported_apart_and_answered() {
+    fn clients_are_distinguished_and_answered() {
         let server = socket();
         let upstream = server.local_addr().expect("an address");
         let proxy = Impaired::udp(upstream, Impairment::NONE, Impairment::NONE);

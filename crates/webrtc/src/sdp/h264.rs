@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_reported_by_their_flags() {
+    fn profiles_are_recognised_by_their_flags() {
         assert_eq!(profile("42e01f"), H264Profile::ConstrainedBaseline);
         assert_eq!(profile("42001f"), H264Profile::Baseline);
         assert_eq!(profile("4d001f"), H264Profile::Main);

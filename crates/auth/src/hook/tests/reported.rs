@@ -34,7 +34,7 @@ async fn an_end_is_reported_where_ends_are_reported_and_again_if_nobody_answers(
 }
 
 #[tokio::test]
-async fn publishers_are_reported_of_in_order_and_not_once_more_as_ends() {
+async fn publishers_are_reported_in_order_and_not_once_more_as_ends() {
     let (listener, port) = hook().await;
     let mut settings = settings(port, LONG, Duration::ZERO);
     settings.end_url = at(port, "ended");

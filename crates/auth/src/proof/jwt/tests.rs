@@ -220,7 +220,7 @@ fn a_token_is_tried_with_few_keys() {
 }
 
 #[test]
-fn what_no_key_has_signed_is_reported_from_what_an_unknown_one_may_have() {
+fn what_no_key_has_signed_is_distinguished_from_what_an_unknown_one_may_have() {
     let set = KeySet::parse(SET.as_bytes()).expect("a set");
     let secret = KeySet::of_secret(SECRET);
     let judged = |header: Value, sets: &[&KeySet]| {
@@ -256,7 +256,7 @@ fn what_no_key_has_signed_is_reported_from_what_an_unknown_one_may_have() {
 }
 
 #[test]
-fn tokens_are_reported_from_keys() {
+fn tokens_are_distinguished_from_keys() {
     assert!(is_meant(&token(&json!({}))));
     for text in ["", "bells-at-noon-41", "play.2000.cXHXnxcUd4mAi_hT01vjMw"] {
         assert!(!is_meant(text), "{text}");

@@ -227,7 +227,7 @@ fn codecs_without_configuration_may_say_so() {
 }
 
 #[test]
-fn every_codec_of_enhanced_rtmp_is_reported_by_its_headers_and_keyframes() {
+fn every_codec_of_enhanced_rtmp_is_recognised_by_its_headers_and_keyframes() {
     for (fourcc, name) in [
         ("hvc1", "hevc"),
         ("av01", "av1"),

@@ -1,4 +1,4 @@
-//! Bytes that precede frames, bytes that are left out of them, and facts that are reported of them.
+//! Bytes that precede frames, bytes that are left out of them, and facts that they reveal.
 
 use media::{Timestamp, TrackId};
 

@@ -73,7 +73,7 @@ fn samples_come_out_as_they_went_in() {
 }
 
 #[test]
-fn audio_of_every_kind_is_reported_apart() {
+fn audio_of_every_kind_is_distinguished() {
     let mp3 = [&[0xFF, 0xFB, 0x90, 0x64][..], &[0; 413]].concat();
     let packet = [&[0xFC][..], &[7; 300]].concat();
     let opus = track(Codec::Opus, &opus::head(2));

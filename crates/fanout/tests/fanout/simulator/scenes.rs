@@ -122,7 +122,7 @@ fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
 }
 
 #[test]
-fn a_slow_listener_skips_and_is_reported_of() {
+fn a_slow_listener_skips_and_is_reported() {
     let mut world = world_of(show());
     let slow = world.listener(Pace::Slow);
     let now = world.now;

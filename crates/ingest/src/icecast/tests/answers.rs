@@ -175,7 +175,7 @@ async fn bad_names_are_refused_in_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_taken_mount_and_a_full_house_are_reported_apart() {
+async fn a_taken_mount_and_a_full_house_are_distinguished() {
     let context = test_context(Takeover::Never, 1);
     let (mut first, _task) = source(&context, keyed("PUT /a HTTP/1.1", KEY));
     stream(&context, "a").await;

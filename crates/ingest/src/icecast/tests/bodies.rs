@@ -76,7 +76,7 @@ async fn a_second_source_takes_over_from_a_half_open_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_reported_of() {
+async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_reported() {
     let log = Log::default();
     let _listening = log.capture();
     let context = test_context(Takeover::SameCredential, 0);

@@ -149,7 +149,7 @@ async fn the_intake_gives_back_a_publisher_whose_permission_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_identity_is_reported_of_the_present_publisher() {
+async fn an_identity_is_that_of_the_present_publisher() {
     let context = test_context(Takeover::SameCredential, 0);
     for (key, name) in [(KEY, "studio"), (OTHER_KEY, "van")] {
         let (client, task) = Client::publish(&context, &at("show", key)).await;

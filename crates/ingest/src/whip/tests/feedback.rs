@@ -85,7 +85,7 @@ impl Numbered {
 }
 
 #[test]
-fn a_sender_is_reported_of_every_packet_several_times_a_second() {
+fn a_sender_learns_of_every_packet_several_times_a_second() {
     let microphone = audio() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n";
     let camera = picture(PayloadFormat::Vp8, &(FEEDBACK.to_owned() + NUMBERED));
     let mut seen = Line::pictures(1_500);

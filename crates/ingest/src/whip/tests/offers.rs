@@ -164,7 +164,7 @@ fn another_codec_is_taken_when_it_is_offered_alone() {
 }
 
 #[test]
-fn without_numbered_packets_a_sender_is_reported_how_much_it_may_send() {
+fn without_numbered_packets_a_sender_learns_how_much_it_may_send() {
     let without_feedback = FEEDBACK.replace("a=rtcp-fb:96 transport-cc\r\n", "") + NUMBERED;
     for lines in [FEEDBACK, &without_feedback] {
         let camera = [picture(rtp::PayloadFormat::Vp8, lines)];

@@ -152,7 +152,7 @@ fn a_message_that_is_refused_keeps_no_other_waiting() {
 }
 
 #[test]
-fn a_receiver_that_refuses_several_is_reported_the_others() {
+fn a_receiver_that_refuses_several_receives_the_others() {
     let mut world = World::new(1);
     let reported: Vec<u64> = (0..10).map(|_| world.tell("live/a")).collect();
     let is_refused = |number: u64| number - reported[0] < 3;
@@ -239,7 +239,7 @@ fn the_oldest_make_room() {
 }
 
 #[test]
-fn a_receiver_that_is_reported_much_makes_room_for_the_others() {
+fn a_receiver_of_many_events_makes_room_for_the_others() {
     let mut queue = queue(2);
     queue.push(delivery(0, "live/a", 0));
     let long = Bytes::from(vec![b'x'; 16_000]);

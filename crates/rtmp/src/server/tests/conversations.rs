@@ -137,7 +137,7 @@ fn gstreamer_speaks_enhanced_rtmp_all_at_once() {
 }
 
 #[test]
-fn plain_clients_are_reported_nothing_of_enhanced_rtmp() {
+fn plain_clients_learn_nothing_of_enhanced_rtmp() {
     let mut client = Client::new();
     client.connect("live", "rtmp://h/live");
     let mut said = client.session.output().windows(10);

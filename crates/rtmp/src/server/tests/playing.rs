@@ -373,7 +373,7 @@ fn only_clients_that_can_are_asked_to_reconnect() {
 }
 
 #[test]
-fn peers_of_enhanced_rtmp_are_reported_what_we_can() {
+fn peers_of_enhanced_rtmp_learn_what_we_can() {
     let connect = |member: fn(&mut Encoder<'_>)| {
         let mut client = Client::new();
         let events = client.command(0, "connect", 1.0, |e| {

@@ -72,7 +72,7 @@ fn players_get_what_they_know_from_icecast() {
 }
 
 #[test]
-fn listeners_are_reported_how_far_apart_keyframes_are() {
+fn listeners_learn_how_far_apart_keyframes_are() {
     let request = head("GET /live/show.flv HTTP/1.1\r\n\r\n");
     let reply = |millis| {
         let keyframes = Keyframes {

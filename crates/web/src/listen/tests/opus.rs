@@ -154,7 +154,7 @@ fn other_opus_begins_another_link_for_all_listeners() {
 }
 
 #[test]
-fn new_listeners_are_reported_the_title() {
+fn new_listeners_receive_the_title() {
     let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     write(&mut publisher, &[Item::Track(Arc::new(opus(56)))]);
     let mut first = server.join("live/show", Form::Opus);

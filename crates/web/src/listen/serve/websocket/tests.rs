@@ -238,7 +238,7 @@ async fn a_client_is_answered_and_what_else_it_says_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_client_that_breaks_the_protocol_is_reported_how() {
+async fn a_client_that_breaks_the_protocol_learns_how() {
     for (frame, code) in [
         (FrameHead::server(Opcode::Text, 0), 1002),
         (FrameHead::client(Opcode::Continuation, 0, MASK), 1002),
