@@ -25,13 +25,12 @@ fuzz_target!(|input: &[u8]| {
     let segments = index.segments().expect("there is a playlist");
     assert!(segments.len() <= SEGMENTS_MAX);
     assert!(text.len() <= (segments.len() + 3) * (ENTRY_BYTES_MAX + query.len()));
-    let (mut target, mut lengths, mut addresses, mut ends) = (0.0, Vec::new(), 0, 0);
+    let (mut target, mut lengths, mut addresses, mut ends) = (0, Vec::new(), 0, 0);
     for line in text.lines() {
         if let Some(seconds) = line.strip_prefix("#EXT-X-TARGETDURATION:") {
-            target = seconds.parse::<f64>().expect("a number");
+            target = seconds.parse::<u128>().expect("a number");
         } else if let Some(seconds) = line.strip_prefix("#EXTINF:") {
-            let seconds = seconds.trim_end_matches(',').parse::<f64>();
-            lengths.push(seconds.expect("a number"));
+            lengths.push(rounded(seconds.trim_end_matches(',')).expect("a number"));
         } else if line == "#EXT-X-ENDLIST" {
             ends += 1;
         } else if line.starts_with("#EXT-X-MAP:") {
@@ -48,5 +47,12 @@ fuzz_target!(|input: &[u8]| {
         (lengths.len(), addresses, ends),
         (segments.len(), segments.len(), 1)
     );
-    assert!(lengths.iter().all(|it| it.round() <= target));
+    assert!(lengths.iter().all(|it| *it <= target));
 });
+
+/// Rounds a decimal number. Files may state durations that a floating-point number cannot hold.
+fn rounded(seconds: &str) -> Option<u128> {
+    let (whole, fraction) = seconds.split_once('.')?;
+    let is_up = fraction.parse::<u32>().ok()? >= 500_000;
+    (fraction.len() == 6).then_some(whole.parse::<u128>().ok()? + u128::from(is_up))
+}
