@@ -17,6 +17,9 @@ sums! {
         pub(crate) holes: u64,
         /// Number of frames missing in those runs.
         pub(crate) missing: u64,
+        /// Number of them behind a frame that was sent before the listener joined: a WebRTC viewer that is sent the past continues
+        /// with the next keyframe when that comes.
+        pub(crate) missing_after_past: u64,
         /// Frames that arrived twice, or later than their successor.
         pub(crate) repeated: u64,
         /// Frames that differ from what was sent.
@@ -45,7 +48,15 @@ sums! {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ledger {
     /// Last frame of each kind of track; each kind has its own numbers.
-    last: [Option<(u32, u64)>; 2],
+    last: [Option<Last>; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    source: u32,
+    number: u64,
+    /// Whether it was sent before the listener joined.
+    is_past: bool,
 }
 
 impl Ledger {
@@ -80,18 +91,23 @@ impl Ledger {
                 findings.first_picture.record(now.saturating_sub(asked));
             }
             None => {}
-            Some((source, _)) if source != stamp.source => findings.counts.restarts += 1,
-            Some((_, number)) if stamp.number <= number => {
+            Some(last) if last.source != stamp.source => findings.counts.restarts += 1,
+            Some(last) if stamp.number <= last.number => {
                 findings.counts.repeated += 1;
                 return Some(stamp.sent);
             }
-            Some((_, number)) => {
-                let missing = stamp.number - number - 1;
+            Some(last) => {
+                let missing = stamp.number - last.number - 1;
                 findings.counts.missing += missing;
+                findings.counts.missing_after_past += missing * u64::from(last.is_past);
                 findings.counts.holes += u64::from(missing > 0);
             }
         }
-        *last = Some((stamp.source, stamp.number));
+        *last = Some(Last {
+            source: stamp.source,
+            number: stamp.number,
+            is_past: stamp.sent < asked,
+        });
         Some(stamp.sent)
     }
 }
@@ -130,6 +146,9 @@ mod tests {
     fn a_hole_is_found() {
         let holed = findings(&[(1, 5), (1, 8), (1, 9), (1, 11)]);
         assert_eq!((holed.counts.holes, holed.counts.missing), (2, 3));
+        assert_eq!(holed.counts.missing_after_past, 0);
+        let counts = findings(&[(1, 1), (1, 3), (1, 6)]).counts;
+        assert_eq!((counts.missing, counts.missing_after_past), (3, 1));
     }
 
     #[test]

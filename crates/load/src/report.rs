@@ -324,6 +324,7 @@ impl Integrity {
             frames,
             holes,
             missing,
+            missing_after_past,
             repeated,
             damaged,
             unstamped,
@@ -336,7 +337,11 @@ impl Integrity {
         )?;
         write_counts(
             out,
-            &[(restarts, "restarts"), (unstamped, "without a stamp")],
+            &[
+                (missing_after_past, "missing after the past"),
+                (restarts, "restarts"),
+                (unstamped, "without a stamp"),
+            ],
         )?;
         writeln!(out)
     }
@@ -568,7 +573,7 @@ mod tests {
         );
         assert_eq!(
             keys("/integrity"),
-            "checked damaged frames holes missing repeated restarts unstamped"
+            "checked damaged frames holes missing missing_after_past repeated restarts unstamped"
         );
         assert_eq!(
             keys("/hls"),

@@ -95,7 +95,10 @@ fn calm(browser: &Browser, page: &Window) -> usize {
     let began = Instant::now();
     while page.run(browser, &is_calm) != true {
         let (way, dried) = (page.way, dried());
-        assert!(began.elapsed() < 2 * CALM, "{way} runs dry again: {dried:?}");
+        assert!(
+            began.elapsed() < 2 * CALM,
+            "{way} runs dry again: {dried:?}"
+        );
         thread::sleep(Duration::from_secs(1));
     }
     dried().len()
