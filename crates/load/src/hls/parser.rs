@@ -448,6 +448,7 @@ mod tests {
             ("#EXT-X-TARGETDURATION:x", "TARGETDURATION"),
             ("#EXTINF:", "EXTINF"),
             ("#EXT-X-PART:DURATION=1", "PART"),
+            ("#EXT-X-PART:DURATION=1,URI=\"a\",BYTERANGE=\"0@1\"", "PART"),
             ("#EXT-X-MAP:BYTERANGE=\"1@1\"", "MAP"),
             ("#EXT-X-SKIP:X=1", "SKIP"),
         ] {
