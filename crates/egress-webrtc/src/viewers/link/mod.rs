@@ -262,7 +262,8 @@ impl Link {
         let now = heard.now;
         let is_known = self.round_trip.is_known();
         let found = self.watches[kind].heard(report, is_queued, is_known, now)?;
-        let fails_trial = (found.is_bad || found.lost_to_queue) && self.is_on_trial(now);
+        let loses_to_queue = found.is_queued && !found.is_clean;
+        let fails_trial = (found.is_bad || loses_to_queue) && self.is_on_trial(now);
         if fails_trial {
             self.pauses = PAUSES.len() as u8;
         }

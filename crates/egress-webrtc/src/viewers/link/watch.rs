@@ -50,8 +50,8 @@ struct Interval {
 pub(super) struct Verdict {
     pub(super) is_bad: bool,
     pub(super) is_clean: bool,
-    /// Whether more than a clean interval loses was lost while there was a queue.
-    pub(super) lost_to_queue: bool,
+    /// Whether a round trip in the interval was longer.
+    pub(super) is_queued: bool,
     /// Whether the line has lost too much for too long.
     pub(super) is_too_small: bool,
 }
@@ -101,7 +101,7 @@ impl Watch {
         Some(Verdict {
             is_bad,
             is_clean,
-            lost_to_queue: is_queued && !is_clean,
+            is_queued,
             is_too_small: self.bad >= BAD_MAX || self.full >= FULL_MAX,
         })
     }
